@@ -1,0 +1,47 @@
+/** One device that computes, as its vendor describes it, and the look-up of the known ones. */
+import {
+  type Bytes,
+  type BytesPerSecond,
+  type FlopsPerSecond,
+  TriremeError,
+  type Watts,
+  nearestName,
+} from "@trireme/core";
+import { accelerators } from "./catalogue/accelerators.ts";
+
+/** A number format that a device multiplies in. */
+export type Precision = "fp64" | "fp32" | "tf32" | "bf16" | "fp16" | "fp8" | "fp4";
+
+export interface Accelerator {
+  readonly name: string;
+  readonly kind: "gpu" | "tpu" | "cpu";
+  /** Generation, in lower case: "ampere", "hopper", "cdna2", "x86". */
+  readonly architecture: string;
+  /** Dense peak of matrix products; a precision without hardware of its own is left out. */
+  readonly peak: Readonly<Partial<Record<Precision, FlopsPerSecond>>>;
+  readonly memory: Bytes;
+  readonly memoryBandwidth: BytesPerSecond;
+  /** Last cache on the device that all its multiprocessors share (a TPU's shared scratchpad). */
+  readonly l2: Bytes;
+  /** Streaming multiprocessors, compute units, Xe cores, tensor cores of a TPU, or cores. */
+  readonly multiprocessors: number;
+  /** All scale-up ports together, one direction; 0 without. */
+  readonly scaleUp: BytesPerSecond;
+  readonly tdp: Watts;
+  readonly idlePower: Watts;
+  /** Where the figures come from. */
+  readonly source: string;
+}
+
+/**
+ * The accelerator of the catalogue with this name.
+ * @throws TriremeError "ACCELERATOR" with the nearest known name.
+ */
+export function accelerator(name: string): Accelerator {
+  const found = accelerators.find((a) => a.name === name);
+  if (found) return found;
+  const names = accelerators.map((a) => a.name);
+  const nearest = nearestName(name, names);
+  const hint = nearest ? `did you mean "${nearest}"?` : `known: ${names.join(", ")}`;
+  throw new TriremeError("ACCELERATOR", `no accelerator "${name}"; ${hint}`);
+}

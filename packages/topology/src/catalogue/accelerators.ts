@@ -1,0 +1,314 @@
+/**
+ * The accelerators we know, one row each; adding one is adding a row.
+ *
+ * Conventions: peaks are dense (vendors' sparse figures halved) and of the fastest unit that takes
+ * the format with fp32 accumulation; memory in the binary gigabytes that devices report; scale-up
+ * bandwidth is all ports together in one direction (vendors print both). Idle power is seldom
+ * published: it is what idle devices commonly report, and `source` says where it is a guess.
+ */
+import { GBps, GiB, MiB, TFLOPS } from "@trireme/core";
+import type { Accelerator, Precision } from "../accelerator.ts";
+
+/** Figures as datasheets print them: GiB, GB/s, MiB, counts, GB/s, W, W. */
+interface Figures {
+  readonly memory: number;
+  readonly bandwidth: number;
+  readonly l2: number;
+  /** Multiprocessors. */
+  readonly units: number;
+  readonly scaleUp: number;
+  readonly tdp: number;
+  readonly idle: number;
+}
+
+/** A row; peaks in TFLOP/s. */
+function row(
+  kind: Accelerator["kind"],
+  name: string,
+  architecture: string,
+  peak: Partial<Record<Precision, number>>,
+  figures: Figures,
+  source: string,
+): Accelerator {
+  return {
+    name,
+    kind,
+    architecture,
+    peak: Object.fromEntries(Object.entries(peak).map(([p, rate]) => [p, TFLOPS(rate)])),
+    memory: GiB(figures.memory),
+    memoryBandwidth: GBps(figures.bandwidth),
+    l2: MiB(figures.l2),
+    multiprocessors: figures.units,
+    scaleUp: GBps(figures.scaleUp),
+    tdp: figures.tdp,
+    idlePower: figures.idle,
+    source,
+  };
+}
+
+const volta = { fp64: 7.8, fp32: 15.7, fp16: 125 };
+const ampere = { fp64: 19.5, fp32: 19.5, tf32: 156, bf16: 312, fp16: 312 };
+const hopper = { fp64: 67, fp32: 67, tf32: 494.7, bf16: 989.4, fp16: 989.4, fp8: 1978.9 };
+const blackwell = { fp64: 37, fp32: 75, tf32: 1125, bf16: 2250, fp16: 2250, fp8: 4500, fp4: 9000 };
+const v100Source =
+  "NVIDIA V100 SXM2 datasheet (2020); L2 and SMs: Tesla V100 architecture whitepaper; idle power as idle boards report it";
+const idleNote = "idle power as idle boards report it";
+
+export const accelerators: readonly Accelerator[] = [
+  row(
+    "gpu",
+    "v100-16",
+    "volta",
+    volta,
+    { memory: 16, bandwidth: 900, l2: 6, units: 80, scaleUp: 150, tdp: 300, idle: 40 },
+    v100Source,
+  ),
+  row(
+    "gpu",
+    "v100-32",
+    "volta",
+    volta,
+    { memory: 32, bandwidth: 900, l2: 6, units: 80, scaleUp: 150, tdp: 300, idle: 40 },
+    v100Source,
+  ),
+  row(
+    "gpu",
+    "a100-40",
+    "ampere",
+    ampere,
+    { memory: 40, bandwidth: 1555, l2: 40, units: 108, scaleUp: 300, tdp: 400, idle: 55 },
+    `NVIDIA A100 SXM4 40 GB datasheet (2020); L2 and SMs: A100 architecture whitepaper; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "a100-80",
+    "ampere",
+    ampere,
+    { memory: 80, bandwidth: 2039, l2: 40, units: 108, scaleUp: 300, tdp: 400, idle: 60 },
+    `NVIDIA A100 SXM4 80 GB datasheet (2021); L2 and SMs: A100 architecture whitepaper; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "a100-pcie-40",
+    "ampere",
+    ampere,
+    { memory: 40, bandwidth: 1555, l2: 40, units: 108, scaleUp: 300, tdp: 250, idle: 35 },
+    `NVIDIA A100 PCIe 40 GB datasheet (2020), scale-up through the optional bridge to one other card; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "a100-pcie-80",
+    "ampere",
+    ampere,
+    { memory: 80, bandwidth: 1935, l2: 40, units: 108, scaleUp: 300, tdp: 300, idle: 45 },
+    `NVIDIA A100 PCIe 80 GB datasheet (2021), scale-up through the optional bridge to one other card; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "a800-80",
+    "ampere",
+    ampere,
+    { memory: 80, bandwidth: 2039, l2: 40, units: 108, scaleUp: 200, tdp: 400, idle: 60 },
+    `NVIDIA A800 SXM datasheet (2022): an A100-80 with 400 GB/s of NVLink, both directions; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "h100",
+    "hopper",
+    hopper,
+    { memory: 80, bandwidth: 3350, l2: 50, units: 132, scaleUp: 450, tdp: 700, idle: 70 },
+    `NVIDIA H100 SXM5 datasheet (2023); L2, SMs and dense peaks: H100 architecture whitepaper; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "h100-pcie",
+    "hopper",
+    { fp64: 51.2, fp32: 51.2, tf32: 378, bf16: 756, fp16: 756, fp8: 1513 },
+    { memory: 80, bandwidth: 2000, l2: 50, units: 114, scaleUp: 300, tdp: 350, idle: 50 },
+    `NVIDIA H100 PCIe datasheet (2022), scale-up through the optional bridge to one other card; L2 and SMs: H100 architecture whitepaper; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "h100-nvl",
+    "hopper",
+    { fp64: 60, fp32: 60, tf32: 417.5, bf16: 835.5, fp16: 835.5, fp8: 1670.5 },
+    { memory: 94, bandwidth: 3900, l2: 50, units: 132, scaleUp: 300, tdp: 400, idle: 60 },
+    `NVIDIA H100 NVL datasheet (2024), figures of one card, sparse peaks halved; scale-up through the bridge to its partner; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "h800",
+    "hopper",
+    { ...hopper, fp64: 1 },
+    { memory: 80, bandwidth: 3350, l2: 50, units: 132, scaleUp: 200, tdp: 700, idle: 70 },
+    `NVIDIA H800 SXM5 datasheet (2023): an H100 with 400 GB/s of NVLink, both directions, and 1 TFLOP/s of fp64; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "h20",
+    "hopper",
+    { fp64: 1, fp32: 44, tf32: 74, bf16: 148, fp16: 148, fp8: 296 },
+    { memory: 96, bandwidth: 4000, l2: 60, units: 78, scaleUp: 450, tdp: 400, idle: 70 },
+    `NVIDIA H20 datasheet (2023); peak and bandwidth also in MegaScale-MoE (arXiv 2505.11432, Table 4); ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "h200",
+    "hopper",
+    hopper,
+    { memory: 141, bandwidth: 4800, l2: 50, units: 132, scaleUp: 450, tdp: 700, idle: 75 },
+    `NVIDIA H200 SXM datasheet (2024); L2 and SMs as H100; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "gh200",
+    "hopper",
+    hopper,
+    { memory: 96, bandwidth: 4000, l2: 50, units: 132, scaleUp: 450, tdp: 1000, idle: 140 },
+    "NVIDIA GH200 Grace Hopper datasheet (2023), 96 GB HBM3; TDP and idle power are of the module, processor included (450 to 1000 W, programmable); idle power is a guess",
+  ),
+  row(
+    "gpu",
+    "b200",
+    "blackwell",
+    blackwell,
+    { memory: 180, bandwidth: 7700, l2: 126, units: 148, scaleUp: 900, tdp: 1000, idle: 140 },
+    `NVIDIA HGX B200 datasheet (2025), an eighth of the board, sparse peaks halved; L2 and SMs as devices report; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "gb200",
+    "blackwell",
+    { fp64: 40, fp32: 80, tf32: 1250, bf16: 2500, fp16: 2500, fp8: 5000, fp4: 10_000 },
+    { memory: 186, bandwidth: 8000, l2: 126, units: 152, scaleUp: 900, tdp: 1200, idle: 160 },
+    `NVIDIA GB200 NVL72 datasheet (2024), one of 72, sparse peaks halved; L2 and SMs as devices report; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "b300",
+    "blackwell-ultra",
+    { ...blackwell, fp64: 1.25, fp4: 13_500 },
+    { memory: 270, bandwidth: 8000, l2: 126, units: 148, scaleUp: 900, tdp: 1100, idle: 160 },
+    `NVIDIA HGX B300 datasheet (2025), an eighth of the board, sparse peaks halved, fp4 dense as printed; L2 and SMs as devices report; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "gb300",
+    "blackwell-ultra",
+    { fp64: 1.3, fp32: 80, tf32: 1250, bf16: 2500, fp16: 2500, fp8: 5000, fp4: 15_000 },
+    { memory: 279, bandwidth: 8000, l2: 126, units: 152, scaleUp: 900, tdp: 1400, idle: 170 },
+    `NVIDIA GB300 NVL72 datasheet (2025), one of 72, sparse peaks halved, fp4 dense as printed; L2 and SMs as devices report; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "l40s",
+    "ada",
+    { fp32: 91.6, tf32: 183, bf16: 362.05, fp16: 362.05, fp8: 733 },
+    { memory: 48, bandwidth: 864, l2: 96, units: 142, scaleUp: 0, tdp: 350, idle: 35 },
+    `NVIDIA L40S datasheet (2023); L2 and SMs: Ada architecture whitepaper; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "l20",
+    "ada",
+    { fp32: 59.8, tf32: 59.8, bf16: 119.5, fp16: 119.5, fp8: 239 },
+    { memory: 48, bandwidth: 864, l2: 96, units: 92, scaleUp: 0, tdp: 275, idle: 35 },
+    `NVIDIA L20 datasheet (2023); ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "rtx3080ti",
+    "ampere",
+    { fp32: 34.1, tf32: 34.1, bf16: 68.2, fp16: 68.2 },
+    { memory: 12, bandwidth: 912, l2: 6, units: 80, scaleUp: 0, tdp: 350, idle: 20 },
+    `NVIDIA GeForce RTX 3080 Ti specification (2021); tensor peaks with fp32 accumulation: twice fp32, as in the GA102 architecture whitepaper; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "rtx3090",
+    "ampere",
+    { fp32: 35.6, tf32: 35.6, bf16: 71, fp16: 71 },
+    { memory: 24, bandwidth: 936, l2: 6, units: 82, scaleUp: 56.25, tdp: 350, idle: 25 },
+    `NVIDIA Ampere GA102 architecture whitepaper (2020), fp32 accumulation, scale-up through the optional bridge to one other card; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "rtx4090",
+    "ada",
+    { fp32: 82.6, tf32: 82.6, bf16: 165.2, fp16: 165.2, fp8: 330.3 },
+    { memory: 24, bandwidth: 1008, l2: 72, units: 128, scaleUp: 0, tdp: 450, idle: 25 },
+    `NVIDIA Ada architecture whitepaper (2022), fp32 accumulation; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "a6000",
+    "ampere",
+    { fp32: 38.7, tf32: 77.4, bf16: 154.8, fp16: 154.8 },
+    { memory: 48, bandwidth: 768, l2: 6, units: 84, scaleUp: 56.25, tdp: 300, idle: 25 },
+    `NVIDIA RTX A6000 datasheet (2020) and GA102 architecture whitepaper, scale-up through the optional bridge to one other card; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "mi210",
+    "cdna2",
+    { fp64: 45.3, fp32: 45.3, bf16: 181, fp16: 181 },
+    { memory: 64, bandwidth: 1638.4, l2: 8, units: 104, scaleUp: 150, tdp: 300, idle: 40 },
+    `AMD Instinct MI210 datasheet (2022), matrix peaks, three Infinity Fabric links of 50 GB/s; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "mi250x",
+    "cdna2",
+    { fp64: 47.9, fp32: 47.9, bf16: 191.5, fp16: 191.5 },
+    { memory: 64, bandwidth: 1638.4, l2: 8, units: 110, scaleUp: 400, tdp: 280, idle: 45 },
+    `AMD Instinct MI250X datasheet (2021), one of its two dies (GCD), matrix peaks; eight Infinity Fabric links of 50 GB/s, four of them to the other die; power is half the package's; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "mi300x",
+    "cdna3",
+    { fp64: 163.4, fp32: 163.4, tf32: 653.7, bf16: 1307.4, fp16: 1307.4, fp8: 2614.9 },
+    { memory: 192, bandwidth: 5300, l2: 256, units: 304, scaleUp: 448, tdp: 750, idle: 140 },
+    `AMD Instinct MI300X datasheet (2023), matrix peaks; seven Infinity Fabric links of 64 GB/s; the shared cache is the Infinity Cache; ${idleNote}`,
+  ),
+  row(
+    "gpu",
+    "max1550",
+    "xe-hpc",
+    { fp64: 26.2, fp32: 26.2, tf32: 209.7, bf16: 419.4, fp16: 419.4 },
+    { memory: 64, bandwidth: 1638.4, l2: 204, units: 64, scaleUp: 212, tdp: 300, idle: 70 },
+    "Intel Data Center GPU Max 1550 product specification (2023), one of its two tiles; eight Xe Links of 26.5 GB/s a tile; power is half the package's; idle power is a guess",
+  ),
+  row(
+    "tpu",
+    "tpu-v4",
+    "tpu-v4",
+    { bf16: 275 },
+    { memory: 32, bandwidth: 1228, l2: 128, units: 2, scaleUp: 300, tdp: 192, idle: 90 },
+    "Google Cloud TPU v4 documentation; power and shared memory (CMEM): Jouppi et al., TPU v4 (ISCA 2023), Table 4 (192 W is the largest measured)",
+  ),
+  row(
+    "tpu",
+    "tpu-v5e",
+    "tpu-v5e",
+    { bf16: 197 },
+    { memory: 16, bandwidth: 819, l2: 128, units: 1, scaleUp: 200, tdp: 200, idle: 60 },
+    "Google Cloud TPU v5e documentation (1,600 Gbit/s of ICI); power is not published: both figures are guesses",
+  ),
+  row(
+    "tpu",
+    "tpu-v5p",
+    "tpu-v5p",
+    { bf16: 459 },
+    { memory: 95, bandwidth: 2765, l2: 128, units: 2, scaleUp: 600, tdp: 450, idle: 120 },
+    "Google Cloud TPU v5p documentation (4,800 Gbit/s of ICI); power is not published: both figures are guesses",
+  ),
+  row(
+    "cpu",
+    "cpu-core",
+    "x86",
+    { fp64: 0.048, fp32: 0.096 },
+    { memory: 4, bandwidth: 10, l2: 2, units: 1, scaleUp: 0, tdp: 10, idle: 2 },
+    "A generic server core by arithmetic: 3 GHz, two 256-bit multiply-add units (32 fp32 FLOP a cycle); memory, bandwidth and power are shares of a 32-core part; see cpuHost for a machine that was measured",
+  ),
+];

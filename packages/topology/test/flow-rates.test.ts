@@ -1,0 +1,96 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { FlowRates } from "@trireme/topology";
+
+/** Max-min fair rates by the definition: raise all, freeze those on the first full link, repeat. */
+function fairRates(capacity: readonly number[], routes: readonly (readonly number[])[]): number[] {
+  const rates = routes.map((r) => (r.length === 0 ? Infinity : -1));
+  const left = [...capacity];
+  for (;;) {
+    let [least, full] = [Infinity, -1];
+    for (const [link, rest] of left.entries()) {
+      const rising = routes.filter((r, f) => rates[f] === -1 && r.includes(link)).length;
+      if (rising > 0 && rest / rising < least) [least, full] = [rest / rising, link];
+    }
+    if (full < 0) return rates;
+    for (const [f, route] of routes.entries()) {
+      if (rates[f] !== -1 || !route.includes(full)) continue;
+      rates[f] = least;
+      for (const link of route) left[link]! -= least;
+    }
+  }
+}
+
+const links = 6;
+const route = fc.uniqueArray(fc.integer({ min: 0, max: links - 1 }), { maxLength: 4 });
+const change = fc.oneof(
+  fc.record({ kind: fc.constant("add" as const), route }),
+  fc.record({ kind: fc.constant("remove" as const), pick: fc.nat() }),
+  fc.record({
+    kind: fc.constant("capacity" as const),
+    link: fc.integer({ min: 0, max: links - 1 }),
+    capacity: fc.integer({ min: 0, max: 20 }),
+  }),
+);
+
+test("rates after any changes are those of progressive filling from nothing", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 1, max: 20 }), { minLength: links, maxLength: links }),
+      fc.array(fc.tuple(change, fc.boolean()), { maxLength: 40 }),
+      (capacity, changes) => {
+        const rates = new FlowRates(capacity);
+        const now = [...capacity];
+        const flows: { id: number; route: number[] }[] = [];
+        const check = () => {
+          const expected = fairRates(
+            now,
+            flows.map((f) => f.route),
+          );
+          for (const [i, f] of flows.entries()) {
+            const [is, should] = [rates.rate(f.id), expected[i]!];
+            // 1e-6 of a rate of at most 20: rounding of sums, not a different bottleneck.
+            expect(is === should || Math.abs(is - should) < 2e-5).toBe(true);
+          }
+        };
+        // Some changes come alone, some in batches before anyone looks.
+        for (const [c, look] of changes) {
+          if (c.kind === "add") flows.push({ id: rates.add(c.route), route: c.route });
+          else if (c.kind === "capacity") {
+            rates.setCapacity(c.link, c.capacity);
+            now[c.link] = c.capacity;
+          } else if (flows.length > 0) {
+            const [gone] = flows.splice(c.pick % flows.length, 1);
+            rates.remove(gone!.id);
+          }
+          if (look) check();
+        }
+        check();
+        expect(rates.flows).toBe(flows.length);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test("the textbook case: a long flow shares two links with two short ones", () => {
+  const rates = new FlowRates([10, 4]);
+  const long = rates.add([0, 1]);
+  const first = rates.add([0]);
+  const second = rates.add([1]);
+  expect([long, first, second].map((f) => rates.rate(f))).toEqual([2, 8, 2]);
+  rates.remove(second);
+  expect([long, first].map((f) => rates.rate(f))).toEqual([4, 6]);
+  rates.setCapacity(1, 0);
+  expect([long, first].map((f) => rates.rate(f))).toEqual([0, 10]);
+});
+
+test("a flow without links is not held back; unknown links, flows and capacities are refused", () => {
+  const rates = new FlowRates([1]);
+  expect(rates.rate(rates.add([]))).toBe(Infinity);
+  expect(() => rates.add([1])).toThrow("link 1 is outside 0..0");
+  expect(() => rates.rate(99)).toThrow("there is no flow 99");
+  expect(() => rates.remove(99)).toThrow("there is no flow 99");
+  expect(() => rates.setCapacity(0, NaN)).toThrow("link 0 of NaN B/s");
+  expect(() => new FlowRates([1, -1])).toThrow("link 1 of -1 B/s");
+});
