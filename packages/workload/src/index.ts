@@ -1,0 +1,21 @@
+export { type Model, type ModelOptions, defineModel } from "./model.ts";
+export { model, modelNames } from "./presets.ts";
+export { type ParameterCounts, parameters } from "./parameters.ts";
+export {
+  type Plan,
+  type PlanOptions,
+  axes,
+  bytesOf,
+  definePlan,
+  microbatches,
+  ranks,
+} from "./plan.ts";
+export { type Stage, type StageParameters, stageParameters, stages, vocabShard } from "./stage.ts";
+export {
+  type CollectiveOperator,
+  type Operator,
+  type OperatorKind,
+  type Pass,
+} from "./operator.ts";
+export { type StageOperators, boundaryBytes, stageOperators } from "./stage-operators.ts";
+export { type FlopConvention, modelFlops } from "./flops.ts";

@@ -1,0 +1,121 @@
+/**
+ * A plan is how a model is split and run: the degrees of tensor, pipeline and data parallelism, the
+ * batch, and the choices that trade memory, arithmetic and communication. Its rules are those of
+ * Megatron-LM (SC'21, arXiv 2104.04473, sections 2 and 3): the product of the degrees is the number
+ * of ranks, and every split divides what it splits.
+ */
+import type { Model } from "./model.ts";
+import { checkPlan } from "./plan-rules.ts";
+
+/** How a model is split and run. Degrees and counts are positive integers. */
+export interface Plan {
+  /** Tensor-parallel ranks: each layer's matrices and heads are split over them. */
+  readonly tp: number;
+  /** Pipeline-parallel ranks. */
+  readonly pp: number;
+  /** Data-parallel replicas. */
+  readonly dp: number;
+  /** Context-parallel ranks: each sample's tokens are split over them, and attention exchanges keys and values. */
+  readonly cp: number;
+  /** Chunks of the model on each pipeline rank ("virtual pipeline"); 1 without interleaving. */
+  readonly vpp: number;
+  /** Samples in one microbatch. */
+  readonly microbatch: number;
+  /** Samples in one step, over all replicas. */
+  readonly globalBatch: number;
+  /** Tokens in one sample. */
+  readonly sequence: number;
+  readonly schedule: "gpipe" | "1f1b" | "interleaved";
+  /** Transformer layers of each stage in model order; left out, they are spread evenly. */
+  readonly stageLayers?: readonly number[];
+  /** Norms, dropout and residuals split over the tensor-parallel ranks by sequence (arXiv 2205.05198). */
+  readonly sequenceParallel: boolean;
+  /** Without sequence parallelism: a boundary crosses the network once, split over tp (SC'21 §4.1). */
+  readonly scatterGather: boolean;
+  /** What the backward pass computes again: nothing, the attention core, or whole layers. */
+  readonly recompute: "none" | "selective" | "full";
+  /** Weights and activations; 16-bit training keeps 32-bit master weights and moments. */
+  readonly precision: "fp32" | "bf16" | "fp16";
+  /** Matrix products of the layers where not `precision`: quantised operands, results in `precision`. */
+  readonly matrixPrecision?: "fp8" | "fp4";
+  /** Gradient accumulation and reduction. */
+  readonly gradientPrecision: "fp32" | "bf16" | "fp16";
+  /** What the replicas share out: 1 optimizer state, 2 and gradients, 3 and weights (arXiv 1910.02054). */
+  readonly zero: 0 | 1 | 2 | 3;
+  /** Attention in tiles without a score matrix in memory, causal tiles skipped (arXiv 2205.14135). */
+  readonly flashAttention: boolean;
+  /** Dropout probability of attention scores and residual branches; 0 for none. */
+  readonly dropout: number;
+  /** Gradient reduction and parameter gathering run behind backward and forward, not after them. */
+  readonly overlapDataParallel: boolean;
+  /** Tensor-parallel collectives are split up and run behind the matrix products beside them. */
+  readonly overlapTensorParallel: boolean;
+  /** Sends between stages run behind compute. */
+  readonly overlapPointToPoint: boolean;
+}
+
+/** What `definePlan` takes: the global batch, and whatever differs from the defaults. */
+export type PlanOptions = Partial<Plan> & Pick<Plan, "globalBatch">;
+
+/**
+ * A plan for `model`, checked. Defaults: every degree 1, microbatch 1, the model's context as
+ * sequence, bf16 with fp32 gradients, flash attention, 1F1B (interleaved when vpp > 1), no overlap.
+ * Throws TriremeError "PLAN": the rule, the numbers that break it, and the nearest legal value.
+ */
+export function definePlan(model: Model, o: PlanOptions): Plan {
+  const precision = o.precision ?? "bf16";
+  const plan: Plan = {
+    tp: o.tp ?? 1,
+    pp: o.pp ?? 1,
+    dp: o.dp ?? 1,
+    cp: o.cp ?? 1,
+    vpp: o.vpp ?? 1,
+    microbatch: o.microbatch ?? 1,
+    globalBatch: o.globalBatch,
+    sequence: o.sequence ?? model.context,
+    schedule: o.schedule ?? ((o.vpp ?? 1) > 1 ? "interleaved" : "1f1b"),
+    sequenceParallel: o.sequenceParallel ?? false,
+    scatterGather: o.scatterGather ?? false,
+    recompute: o.recompute ?? "none",
+    precision,
+    gradientPrecision: o.gradientPrecision ?? "fp32",
+    zero: o.zero ?? 0,
+    flashAttention: o.flashAttention ?? true,
+    dropout: o.dropout ?? 0,
+    overlapDataParallel: o.overlapDataParallel ?? false,
+    overlapTensorParallel: o.overlapTensorParallel ?? false,
+    overlapPointToPoint: o.overlapPointToPoint ?? false,
+    ...(o.stageLayers === undefined ? {} : { stageLayers: o.stageLayers }),
+    ...(o.matrixPrecision === undefined ? {} : { matrixPrecision: o.matrixPrecision }),
+  };
+  checkPlan(model, plan);
+  return plan;
+}
+
+/** Ranks the plan runs on: tp × cp × dp × pp. */
+export function ranks(p: Plan): number {
+  return p.tp * p.cp * p.dp * p.pp;
+}
+
+/** Microbatches each replica runs in a step. */
+export function microbatches(p: Plan): number {
+  return p.globalBatch / (p.dp * p.microbatch);
+}
+
+/**
+ * The mesh axes in placement order, the first varying fastest: tensor parallelism, which talks most,
+ * between neighbours; then context, if it is split at all, and data; pipeline stages furthest apart.
+ */
+export function axes(p: Plan): readonly { readonly name: string; readonly size: number }[] {
+  return [
+    { name: "tp", size: p.tp },
+    ...(p.cp > 1 ? [{ name: "cp", size: p.cp }] : []),
+    { name: "dp", size: p.dp },
+    { name: "pp", size: p.pp },
+  ];
+}
+
+/** Bytes of one element in a precision. */
+export function bytesOf(precision: Plan["precision"]): number {
+  return precision === "fp32" ? 4 : 2;
+}
