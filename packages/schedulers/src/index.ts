@@ -1,0 +1,38 @@
+export {
+  type Action,
+  type ActionKind,
+  actionKinds,
+  kindCode,
+  parseAction,
+  parseActions,
+  printAction,
+  printActions,
+} from "./action.ts";
+export { type Schedule, actionAt, actionCount, actionsOf } from "./schedule.ts";
+export { type SingleStageOptions, gpipe } from "./gpipe.ts";
+export { oneForwardOneBackward } from "./one-forward-one-backward.ts";
+export { type InterleavedOptions, interleaved } from "./interleaved.ts";
+export { type CreateScheduleOptions, createSchedule, scheduleNames } from "./create-schedule.ts";
+export { type Rule, type Validation, type Violation, validate } from "./validate.ts";
+export { lower } from "./lower.ts";
+export { addSendReceive } from "./send-receive.ts";
+export { type Communication, type Cost, type Replay, type ReplayCosts, replay } from "./replay.ts";
+export { type MultiStageOptions, loopedBfs } from "./looped-bfs.ts";
+export { interleavedZeroBubble, zbH1, zbH2 } from "./zero-bubble.ts";
+export { zbV } from "./zb-v.ts";
+export { dualPipe, dualPipeV } from "./dual-pipe.ts";
+export { vHalf, vHalfBlock, vMin, vMinBlock } from "./controllable-memory.ts";
+export { deepSpeedBuffers, deepSpeedInference, deepSpeedTrain } from "./deepspeed.ts";
+export { dfsBfs } from "./dfs-bfs.ts";
+export { forwardOnly } from "./forward-only.ts";
+export { type LowerOptions } from "./lower.ts";
+export { addEarlySendReceive } from "./send-receive-early.ts";
+export { addReduceGrad, addUnshardReshard, weightPriorities } from "./weight-actions.ts";
+export { mergeBackward } from "./merge-backward.ts";
+export { slotCount, withSlots } from "./slots.ts";
+export { type ParseScheduleOptions, parseSchedule, printSchedule } from "./csv.ts";
+export {
+  type AutomaticOptions,
+  type AutomaticResult,
+  automaticZeroBubble,
+} from "./search/automatic.ts";

@@ -1,0 +1,134 @@
+/**
+ * Interleaved 1F1B (Narayanan et al., Efficient Large-Scale Language Model Training on GPU
+ * Clusters, SC 2021, §2.2) in Megatron-LM's order: each rank holds V chunks, r, r+P, r+2P, …, and
+ * takes microbatches in groups of N through one chunk after the other. Bubble (P−1)(F+B)/V where F
+ * and B are the times of all V chunks. Torch's Interleaved1F1B is the same order with
+ * N = M / max(1, ⌊M/P⌋), which is also the default here; for M a multiple of P that is N = P,
+ * Megatron's default.
+ */
+import { TriremeError } from "@trireme/core";
+import { kindCode } from "./action.ts";
+import { ScheduleBuilder, checkCounts } from "./schedule-builder.ts";
+import { type Schedule, loopPlacement } from "./schedule.ts";
+
+export interface InterleavedOptions {
+  readonly ranks: number;
+  /** Stages per rank, V (Megatron: virtual pipeline size). With 1 the order is 1F1B's. */
+  readonly chunks: number;
+  readonly microbatches: number;
+  /** Consecutive microbatches that a rank runs through one chunk, N, in P..M. */
+  readonly groupSize?: number;
+}
+
+/**
+ * Interleaved 1F1B.
+ * @throws TriremeError `SCHEDULE` when the microbatches do not fall into groups of legal size: N
+ * must lie in P..M, and the last group must be whole or hold at least P.
+ */
+export function interleaved(o: InterleavedOptions): Schedule {
+  const { ranks, chunks, microbatches } = o;
+  checkCounts("interleaved", { ranks, chunks, microbatches });
+  const groupSize = checkGroupSize("interleaved", o);
+  const stages = ranks * chunks;
+  const perRank = microbatches * chunks;
+  const order = interleavedOrder(microbatches, chunks, groupSize);
+  const builder = new ScheduleBuilder(
+    {
+      name: "interleaved",
+      ranks,
+      chunks,
+      microbatches,
+      stages,
+      stageRank: loopPlacement(ranks, stages),
+      directions: 1,
+      forwardOnly: false,
+    },
+    2 * ranks * perRank,
+  );
+  for (let r = 0; r < ranks; r++) {
+    const warmUp = interleavedWarmUp(o, r, groupSize);
+    const forward = (k: number): void => {
+      builder.add(kindCode.F, order.chunk[k]! * ranks + r, order.microbatch[k]!);
+    };
+    const backward = (k: number): void => {
+      builder.add(kindCode.B, (chunks - 1 - order.chunk[k]!) * ranks + r, order.microbatch[k]!);
+    };
+    for (let k = 0; k < warmUp; k++) forward(k);
+    for (let k = warmUp; k < perRank; k++) {
+      forward(k);
+      backward(k - warmUp);
+    }
+    for (let k = perRank - warmUp; k < perRank; k++) backward(k);
+    builder.endRow();
+  }
+  return builder.finish();
+}
+
+/** Forwards that rank r runs before its first backward. */
+export function interleavedWarmUp(
+  o: Pick<InterleavedOptions, "ranks" | "chunks" | "microbatches">,
+  rank: number,
+  groupSize: number,
+): number {
+  const behind = o.ranks - 1 - rank;
+  const warmUp = o.chunks === 1 ? behind : 2 * behind + (o.chunks - 1) * groupSize;
+  return Math.min(warmUp, o.microbatches * o.chunks);
+}
+
+/**
+ * The order in which a rank's forwards take (microbatch, chunk): groups of N microbatches, each
+ * group through chunk 0, 1, …; Megatron's schedule table. M·V entries in each column.
+ */
+export function interleavedOrder(
+  microbatches: number,
+  chunks: number,
+  groupSize: number,
+): { readonly microbatch: Int32Array; readonly chunk: Int32Array } {
+  const microbatch = new Int32Array(microbatches * chunks);
+  const chunk = new Int32Array(microbatches * chunks);
+  let k = 0;
+  for (let from = 0; from < microbatches; from += groupSize) {
+    const to = Math.min(from + groupSize, microbatches);
+    for (let c = 0; c < chunks; c++) {
+      for (let m = from; m < to; m++) {
+        microbatch[k] = m;
+        chunk[k++] = c;
+      }
+    }
+  }
+  return { microbatch, chunk };
+}
+
+/** The group size to use: the one given if it is legal, else torch's rule. */
+export function checkGroupSize(name: string, o: InterleavedOptions): number {
+  const { ranks, microbatches, groupSize } = o;
+  if (groupSize !== undefined) {
+    const low = Math.min(ranks, microbatches);
+    if (!Number.isInteger(groupSize) || groupSize < low || groupSize > microbatches) {
+      throw new TriremeError(
+        "SCHEDULE",
+        `${name}: group size ${groupSize} is not an integer in ${low}..${microbatches} ` +
+          `(ranks..microbatches); the nearest is ${Math.min(microbatches, Math.max(low, Math.round(groupSize) || low))}`,
+      );
+    }
+    const rest = microbatches % groupSize;
+    if (rest !== 0 && rest < ranks) {
+      throw new TriremeError(
+        "SCHEDULE",
+        `${name}: ${microbatches} microbatches in groups of ${groupSize} leave ${rest}, fewer than ` +
+          `the ${ranks} ranks; the nearest legal count is ${microbatches - rest} microbatches`,
+      );
+    }
+    return groupSize;
+  }
+  const rounds = Math.max(1, Math.floor(microbatches / ranks));
+  if (microbatches % rounds !== 0) {
+    const below = microbatches - (microbatches % ranks);
+    throw new TriremeError(
+      "SCHEDULE",
+      `${name}: ${microbatches} microbatches do not divide into ${rounds} equal groups of at least ` +
+        `${ranks} (the ranks); the nearest legal counts are ${below} and ${below + ranks}, or give groupSize`,
+    );
+  }
+  return microbatches / rounds;
+}

@@ -1,0 +1,115 @@
+/**
+ * The sends and receives of a lowered schedule: each message is sent once after its data exists,
+ * received once before its use, and the messages from one rank to another are received in the order
+ * in which they are sent, so that a transport without tags (NCCL, Gloo, pipes) delivers each to its
+ * user, also between two ranks that are neighbours both ways.
+ */
+import { kindCode, printAction } from "./action.ts";
+import { type Schedule, actionAt, stagesPerDirection } from "./schedule.ts";
+
+/** True when the schedule holds sends and receives. */
+export function isLowered(s: Schedule): boolean {
+  const { SEND_F, RECV_F, SEND_B, RECV_B } = kindCode;
+  return [SEND_F, RECV_F, SEND_B, RECV_B].some((k) => s.kind.includes(k));
+}
+
+/** Reports every message that is missing, early, late, doubled or out of order. */
+export function checkMessages(s: Schedule, report: (rank: number, message: string) => void): void {
+  if (!isLowered(s)) return;
+  const { microbatches: M, stages, stageRank, kind, stage, microbatch } = s;
+  const chain = stagesPerDirection(s);
+  const name = (i: number): string => printAction(actionAt(s, i));
+  // By receiving (stage, microbatch), activations even and gradients odd: place + 1 of each half.
+  const sent = new Int32Array(2 * stages * M);
+  const received = new Int32Array(2 * stages * M);
+  const done = new Uint8Array(2 * stages * M);
+  const crosses = (st: number, to: number): boolean =>
+    to >= 0 &&
+    to < stages &&
+    Math.floor(st / chain) === Math.floor(to / chain) &&
+    stageRank[st] !== stageRank[to];
+  for (let r = 0; r < s.ranks; r++) {
+    for (let i = s.offsets[r]!; i < s.offsets[r + 1]!; i++) {
+      const [k, st, m] = [kind[i]!, stage[i]!, microbatch[i]!];
+      if (m < 0) continue;
+      const key = 2 * (st * M + m);
+      switch (k) {
+        case kindCode.F:
+        case kindCode.B:
+        case kindCode.I: {
+          const half = k === kindCode.F ? 0 : 1;
+          if (crosses(st, half === 0 ? st - 1 : st + 1) && received[key + half] === 0) {
+            report(
+              r,
+              `${name(i)} on rank ${r} before ${st}${half === 0 ? "RECV_F" : "RECV_B"}${m}`,
+            );
+          }
+          done[key + half] = 1;
+          break;
+        }
+        case kindCode.SEND_F:
+        case kindCode.SEND_B: {
+          const half = k === kindCode.SEND_F ? 0 : 1;
+          const to = half === 0 ? st + 1 : st - 1;
+          if (!crosses(st, to)) {
+            report(r, `${name(i)} on rank ${r} has no other rank to send to`);
+            break;
+          }
+          if (done[key + half] === 0) report(r, `${name(i)} on rank ${r} before its data exists`);
+          const place = 2 * (to * M + m) + half;
+          if (sent[place] !== 0) report(r, `${name(i)} on rank ${r} twice`);
+          sent[place] = i + 1;
+          break;
+        }
+        case kindCode.RECV_F:
+        case kindCode.RECV_B: {
+          const half = k === kindCode.RECV_F ? 0 : 1;
+          if (received[key + half] !== 0) report(r, `${name(i)} on rank ${r} twice`);
+          received[key + half] = i + 1;
+          break;
+        }
+        default:
+          break;
+      }
+    }
+  }
+  for (let place = 0; place < sent.length; place++) {
+    if ((sent[place] === 0) === (received[place] === 0)) continue;
+    const at = (sent[place] || received[place])! - 1;
+    const rank = s.offsets.findIndex((end) => end > at) - 1;
+    report(
+      rank,
+      `${name(at)} on rank ${rank} has no ${sent[place] === 0 ? "send" : "receive"} on the other side`,
+    );
+  }
+  checkOrder(s, sent, received, report);
+}
+
+/** Messages of each ordered pair of ranks are received in the order of their sends. */
+function checkOrder(
+  s: Schedule,
+  sent: Int32Array,
+  received: Int32Array,
+  report: (rank: number, message: string) => void,
+): void {
+  const { microbatches: M, stageRank } = s;
+  const lastSend = new Map<number, number>();
+  for (let r = 0; r < s.ranks; r++) {
+    for (let i = s.offsets[r]!; i < s.offsets[r + 1]!; i++) {
+      const k = s.kind[i]!;
+      if (k !== kindCode.RECV_F && k !== kindCode.RECV_B) continue;
+      const half = k === kindCode.RECV_F ? 0 : 1;
+      const place = 2 * (s.stage[i]! * M + s.microbatch[i]!) + half;
+      if (received[place] !== i + 1 || sent[place] === 0) continue;
+      const from = stageRank[s.stage[i]! + (half === 0 ? -1 : 1)]!;
+      const pair = from * s.ranks + r;
+      if (sent[place]! < (lastSend.get(pair) ?? 0)) {
+        report(
+          r,
+          `${printAction(actionAt(s, i))} on rank ${r} is received after a message that rank ${from} sends later`,
+        );
+      }
+      lastSend.set(pair, sent[place]!);
+    }
+  }
+}

@@ -1,0 +1,182 @@
+/**
+ * Whether a schedule computes what it should: the rules of torch.distributed.pipelining's checker
+ * and of its simulator, plus a search for deadlocks. All rules that fail are reported, each with
+ * the actions at fault; the deadlock search runs only when the others hold.
+ */
+import { type Action, kindCode, printAction } from "./action.ts";
+import { findDeadlock } from "./deadlock.ts";
+import { execute, unitCosts } from "./execute.ts";
+import { checkMessages } from "./messages.ts";
+import { type Schedule, actionAt, stagesPerDirection } from "./schedule.ts";
+
+/**
+ * rows: one row per rank. placement: every stage on its own rank only. forward-first: F before B or
+ * I. weight-after-input: W after I. count: each microbatch once. sequence: forwards of a stage in
+ * order, time slots in order of dependency, messages matched and received before use.
+ * deadlock: the schedule runs to its end.
+ */
+export type Rule =
+  | "rows"
+  | "placement"
+  | "forward-first"
+  | "weight-after-input"
+  | "count"
+  | "sequence"
+  | "deadlock";
+
+export interface Violation {
+  readonly rule: Rule;
+  readonly message: string;
+  readonly rank: number;
+}
+
+export type Validation =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly violations: readonly Violation[] };
+
+/** Violations beyond this are not listed. */
+const mostViolations = 100;
+
+/** Checks the seven rules; linear in the number of actions. */
+export function validate(s: Schedule): Validation {
+  const violations: Violation[] = [];
+  const report = (rule: Rule, rank: number, message: string): void => {
+    if (violations.length < mostViolations) violations.push({ rule, message, rank });
+  };
+  if (!checkRows(s, report)) return { ok: false, violations };
+  checkActions(s, report);
+  if (violations.length === 0)
+    checkMessages(s, (rank, message) => report("sequence", rank, message));
+  if (violations.length === 0) checkProgress(s, report);
+  return violations.length === 0 ? { ok: true } : { ok: false, violations };
+}
+
+type Report = (rule: Rule, rank: number, message: string) => void;
+
+function checkRows(s: Schedule, report: Report): boolean {
+  const rows = s.offsets.length - 1;
+  if (rows !== s.ranks) {
+    report("rows", Math.min(rows, s.ranks), `${rows} rows for ${s.ranks} ranks; one row per rank`);
+    return false;
+  }
+  if (s.stageRank.length !== s.stages) {
+    report(
+      "placement",
+      0,
+      `${s.stageRank.length} of ${s.stages} stages have a rank; each needs one`,
+    );
+    return false;
+  }
+  return true;
+}
+
+const forwardSeen = 1;
+const gradientSeen = 2;
+const fullSeen = 4;
+const weightSeen = 8;
+
+/** Placement, order and count, in one pass over the columns. */
+function checkActions(s: Schedule, report: Report): void {
+  const { microbatches: M, stages, kind, stage, microbatch, overlap } = s;
+  const seen = new Uint8Array(stages * M);
+  const lastForward = new Int32Array(stages).fill(-1);
+  const share = M / s.directions;
+  const chain = stagesPerDirection(s);
+  const name = (i: number): string => printAction(actionAt(s, i));
+  for (let r = 0; r < s.ranks; r++) {
+    for (let i = s.offsets[r]!; i < s.offsets[r + 1]!; i++) {
+      const [k, st, m] = [kind[i]!, stage[i]!, microbatch[i]!];
+      if (st < 0 || st >= stages) {
+        report("placement", r, `${name(i)} on rank ${r}: the stages are 0..${stages - 1}`);
+        continue;
+      }
+      if (s.stageRank[st] !== r) {
+        report(
+          "placement",
+          r,
+          `${name(i)} on rank ${r}, but stage ${st} is on rank ${s.stageRank[st]}`,
+        );
+        continue;
+      }
+      if (
+        overlap[i] === 1 &&
+        (k !== kindCode.F || overlap[i + 1] !== 2 || kind[i + 1] !== kindCode.B)
+      ) {
+        report(
+          "sequence",
+          r,
+          `${name(i)} on rank ${r} is marked as overlapped, but no B follows it`,
+        );
+      }
+      if (m < 0) continue;
+      const low = Math.floor(st / chain) * share;
+      if (m < low || m >= low + share) {
+        report(
+          "count",
+          r,
+          `${name(i)} on rank ${r}: microbatches of stage ${st} are ${low}..${low + share - 1}`,
+        );
+        continue;
+      }
+      if (k > kindCode.B) continue;
+      const key = st * M + m;
+      const before = seen[key]!;
+      let bit = forwardSeen;
+      switch (k) {
+        case kindCode.F:
+          if (m < lastForward[st]!) {
+            report(
+              "sequence",
+              r,
+              `${name(i)} on rank ${r} after ${st}F${lastForward[st]}; forwards of a stage go in order`,
+            );
+          }
+          lastForward[st] = m;
+          break;
+        case kindCode.W:
+          bit = weightSeen;
+          if ((before & gradientSeen) === 0) {
+            report("weight-after-input", r, `${name(i)} on rank ${r} before ${st}I${m}`);
+          }
+          break;
+        default:
+          bit = k === kindCode.B ? fullSeen : gradientSeen;
+          if ((before & forwardSeen) === 0) {
+            report("forward-first", r, `${name(i)} on rank ${r} before ${st}F${m}`);
+          }
+      }
+      if ((before & bit) !== 0) report("count", r, `${name(i)} on rank ${r} runs twice`);
+      seen[key] = before | bit;
+    }
+  }
+  for (let st = 0; st < stages; st++) {
+    const low = Math.floor(st / chain) * share;
+    for (let m = low; m < low + share; m++) {
+      const bits = seen[st * M + m]!;
+      if (bits === (s.forwardOnly ? forwardSeen : forwardSeen | fullSeen)) continue;
+      if (bits === (forwardSeen | gradientSeen | weightSeen) && !s.forwardOnly) continue;
+      report("count", s.stageRank[st]!, countMessage(s, st, m, bits));
+    }
+  }
+}
+
+function countMessage(s: Schedule, stage: number, microbatch: number, bits: number): string {
+  const text = (kind: Action["kind"]): string => printAction({ stage, kind, microbatch });
+  const where = `on rank ${s.stageRank[stage]}`;
+  if ((bits & forwardSeen) === 0) return `${text("F")} is missing ${where}`;
+  if (s.forwardOnly)
+    return `stage ${stage} has a backward of microbatch ${microbatch} ${where}, but the schedule is forward only`;
+  if ((bits & fullSeen) !== 0)
+    return `${text("B")} ${where} beside ${text((bits & gradientSeen) !== 0 ? "I" : "W")}; a backward is B, or I and W`;
+  if ((bits & gradientSeen) === 0)
+    return `${text("B")}, or ${text("I")} and ${text("W")}, is missing ${where}`;
+  return `${text("W")} is missing ${where}; every I needs its W`;
+}
+
+/** Time slots in order of dependency, and no deadlock. */
+function checkProgress(s: Schedule, report: Report): void {
+  const run = execute(s, unitCosts(s));
+  if (run.complete) return;
+  const deadlock = findDeadlock(s, run.positions);
+  if (deadlock !== undefined) report("deadlock", deadlock.rank, deadlock.message);
+}
