@@ -1,0 +1,10 @@
+export { type Document, type SplitOptions, splitDocuments } from "./document.ts";
+export { keyedPermutation } from "./keyed-permutation.ts";
+export { type Tokenizer, type Tokens, restoreTokenizer } from "./tokenizer.ts";
+export { byteTokenizer } from "./byte-tokenizer.ts";
+export { characterTokenizer } from "./character-tokenizer.ts";
+export { type TokenDataset, tokenDataset, tokenize } from "./token-dataset.ts";
+export { type LoadPlan, type Placement, firstRow, placementOf, samplesOf } from "./load-plan.ts";
+export { type LoaderIdentity, type LoaderState } from "./loader-state.ts";
+export { type Batch, type Loader, type LoaderOptions, createLoader } from "./loader.ts";
+export { firstInvalidUtf8 } from "./utf8.ts";

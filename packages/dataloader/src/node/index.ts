@@ -1,0 +1,1 @@
+export { readTextDocuments } from "./text-documents.ts";
