@@ -1,0 +1,138 @@
+/**
+ * How a checkpoint reaches the disk so that a crash at any point leaves a complete one behind: written
+ * under a temporary name in the target directory (a rename does not cross file systems), every file
+ * and then the directory forced to disk, renamed, the parent forced to disk, the `latest` pointer
+ * replaced the same way, and only then anything older removed. Pillai et al., All file systems are not
+ * created equal, OSDI 2014, is the catalogue of what goes wrong when one of these is left out.
+ *
+ * This decides; an adapter with `fsync` carries it out, one operation after the other.
+ */
+import { TriremeError } from "@trireme/core";
+import {
+  checkpointName,
+  isTemporaryName,
+  latestName,
+  markerName,
+  newestFirst,
+  parseCheckpointName,
+  temporaryName,
+} from "./checkpoint-name.ts";
+import { encodeMarker } from "./marker.ts";
+
+/** A file of a checkpoint. */
+export interface CheckpointFile {
+  /** A plain name, without a directory. */
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/** One operation on a file system; each must have returned before the next starts. */
+export type FileOperation =
+  /**
+   * Makes a directory and those above it, no error where it exists, and syncs the parent of each one
+   * that it made: else the first checkpoint of a run could vanish with the directory it is in.
+   */
+  | { readonly kind: "make-directory"; readonly path: string }
+  /** Creates or empties a file, and writes all of the bytes. */
+  | { readonly kind: "write"; readonly path: string; readonly bytes: Uint8Array }
+  /** Forces a file's content to disk (fsync). */
+  | { readonly kind: "sync"; readonly path: string }
+  /** Forces a directory's entries to disk (fsync of the directory). */
+  | { readonly kind: "sync-directory"; readonly path: string }
+  /** Renames within one directory; replaces a file, never a directory. */
+  | { readonly kind: "rename"; readonly from: string; readonly to: string }
+  /** Removes a file, or a directory with all in it; no error where there is none. */
+  | { readonly kind: "remove"; readonly path: string };
+
+/** What to commit, and what is there already. */
+export interface CommitOptions {
+  /** The directory of all checkpoints; "/" separates the parts of paths. */
+  readonly directory: string;
+  readonly step: number;
+  readonly files: readonly CheckpointFile[];
+  /** Checkpoints to keep, this one among them; at least 1. */
+  readonly keep: number;
+  /** Names of all that is in `directory` now; [] where it does not exist. */
+  readonly existing: readonly string[];
+}
+
+/** The operations that commit a checkpoint, in order. */
+export function commitPlan(options: CommitOptions): readonly FileOperation[] {
+  const { directory, step, files, keep, existing } = options;
+  check(options);
+  const checkpoints = existing.flatMap((name) => parseCheckpointName(name) ?? []);
+  const attempts = checkpoints.filter((other) => other.step === step).map(({ attempt }) => attempt);
+  const name = checkpointName(step, Math.max(-1, ...attempts) + 1);
+
+  const at = (entry: string): string => `${directory}/${entry}`;
+  const temporary = at(temporaryName(name));
+  const pointer = at(temporaryName(latestName));
+  const marker: CheckpointFile = { name: markerName, bytes: encodeMarker(step, files) };
+
+  // A temporary that a crash left under this very name must not lend its files.
+  const operations: FileOperation[] = [
+    { kind: "make-directory", path: directory },
+    { kind: "remove", path: temporary },
+    { kind: "make-directory", path: temporary },
+  ];
+  for (const file of [...files, marker]) {
+    const path = `${temporary}/${file.name}`;
+    operations.push({ kind: "write", path, bytes: file.bytes }, { kind: "sync", path });
+  }
+  operations.push(
+    { kind: "sync-directory", path: temporary },
+    { kind: "rename", from: temporary, to: at(name) },
+    { kind: "sync-directory", path: directory },
+    { kind: "write", path: pointer, bytes: new TextEncoder().encode(`${name}\n`) },
+    { kind: "sync", path: pointer },
+    { kind: "rename", from: pointer, to: at(latestName) },
+    { kind: "sync-directory", path: directory },
+  );
+
+  // The new one stays even where later steps exist, as they do after a return to an earlier one.
+  const old = checkpoints.sort(newestFirst).slice(keep - 1);
+  const stale = existing.filter((entry) => isTemporaryName(entry) && at(entry) !== temporary);
+  const doomed = [...old.map((checkpoint) => checkpoint.name), ...stale];
+  for (const entry of doomed) operations.push({ kind: "remove", path: at(entry) });
+  if (doomed.length > 0) operations.push({ kind: "sync-directory", path: directory });
+  return operations;
+}
+
+function check({ directory, step, files, keep }: CommitOptions): void {
+  if (directory === "")
+    throw new TriremeError("CHECKPOINT", 'the directory is ""; use "." for the current one');
+  if (!Number.isSafeInteger(step) || step < 0) {
+    throw new TriremeError("CHECKPOINT", `step ${step} is not a non-negative integer`);
+  }
+  if (!Number.isSafeInteger(keep) || keep < 1) {
+    throw new TriremeError(
+      "CHECKPOINT",
+      `keep ${keep}: at least the new checkpoint is kept; use 1 or more`,
+    );
+  }
+  if (files.length === 0) {
+    throw new TriremeError(
+      "CHECKPOINT",
+      `the checkpoint of step ${step} has no files; give at least one`,
+    );
+  }
+  const names = new Set<string>([markerName]);
+  for (const { name } of files) {
+    // Letters, digits and ".-_" mean the same on every file system.
+    if (!/^[A-Za-z0-9_][A-Za-z0-9._-]*$/.test(name)) {
+      throw new TriremeError(
+        "CHECKPOINT",
+        `file name ${JSON.stringify(name)}: use letters, digits, ".", "-" and "_", not starting with "." or "-"`,
+      );
+    }
+    if (names.has(name)) {
+      throw new TriremeError(
+        "CHECKPOINT",
+        name === markerName
+          ? `${markerName} is the marker's name; use another`
+          : `two files are named ${name}`,
+      );
+    }
+    names.add(name);
+  }
+}
