@@ -1,0 +1,145 @@
+/**
+ * What a run file may say, as written: sections of plain data in which everything derivable may be
+ * left out. `schema.ts` checks it, `resolve.ts` makes it whole.
+ */
+
+/** An architecture: a preset's name, or a preset with changes, or all of it. */
+export interface ModelSection {
+  readonly preset?: string | undefined;
+  readonly name?: string | undefined;
+  readonly layers?: number | undefined;
+  readonly hidden?: number | undefined;
+  readonly heads?: number | undefined;
+  readonly kvHeads?: number | undefined;
+  readonly headDim?: number | undefined;
+  readonly ffn?: number | undefined;
+  readonly vocab?: number | undefined;
+  readonly context?: number | undefined;
+  readonly position?: "learned" | "rotary" | "none" | undefined;
+  readonly norm?: "layernorm" | "rmsnorm" | undefined;
+  readonly activation?: "gelu" | "swiglu" | undefined;
+  readonly bias?: boolean | undefined;
+  readonly qkvBias?: boolean | undefined;
+  readonly tied?: boolean | undefined;
+}
+
+/** One direction of a connection. */
+export interface LinkSection {
+  readonly bandwidth: number;
+  readonly latency: number;
+}
+
+/** A host that is in no catalogue. */
+export interface HostSection {
+  readonly name?: string | undefined;
+  readonly accelerator: string;
+  readonly accelerators: number;
+  readonly link: LinkSection & { readonly kind: "nvlink" | "xgmi" | "pcie" };
+  readonly network: LinkSection;
+}
+
+/** A host whose devices are threads on its cores. */
+export interface CpuSection {
+  readonly cores: number;
+  readonly peak: number;
+  readonly memory: number;
+  readonly memoryBandwidth: number;
+}
+
+/** Hosts and how many; without `host` and `cpu`, this machine. */
+export interface ClusterSection {
+  readonly name?: string | undefined;
+  readonly host?: string | HostSection | undefined;
+  readonly cpu?: CpuSection | undefined;
+  readonly hosts?: number | undefined;
+  readonly devices?: number | undefined;
+}
+
+/** How the model is split and run. */
+export interface PlanSection {
+  readonly tp?: number | undefined;
+  readonly pp?: number | undefined;
+  readonly dp?: number | undefined;
+  readonly vpp?: number | undefined;
+  readonly microbatch?: number | undefined;
+  readonly globalBatch: number;
+  readonly sequence?: number | undefined;
+  readonly schedule?: "gpipe" | "1f1b" | "interleaved" | undefined;
+  readonly stageLayers?: readonly number[] | undefined;
+  readonly sequenceParallel?: boolean | undefined;
+  readonly scatterGather?: boolean | undefined;
+  readonly recompute?: "none" | "selective" | "full" | undefined;
+  readonly precision?: "fp32" | "bf16" | "fp16" | undefined;
+  readonly gradientPrecision?: "fp32" | "bf16" | "fp16" | undefined;
+  readonly zero?: 0 | 1 | 2 | 3 | undefined;
+  readonly flashAttention?: boolean | undefined;
+  readonly dropout?: number | undefined;
+  readonly overlapDataParallel?: boolean | undefined;
+  readonly overlapTensorParallel?: boolean | undefined;
+  readonly overlapPointToPoint?: boolean | undefined;
+}
+
+/** What is read, how it becomes tokens, and what is kept for validation. */
+export interface DataSection {
+  readonly path: string;
+  readonly tokenizer: "character" | "byte";
+  readonly validation: number;
+  readonly seed?: number | undefined;
+}
+
+/** AdamW and its learning rate over the steps. */
+export interface OptimizerSection {
+  readonly kind: "adamw";
+  readonly learningRate: number;
+  readonly minimumLearningRate?: number | undefined;
+  readonly warmup: number;
+  readonly schedule: "constant" | "cosine" | "linear" | "wsd";
+  readonly decay?: number | undefined;
+  readonly beta1: number;
+  readonly beta2: number;
+  readonly epsilon: number;
+  readonly weightDecay: number;
+  readonly clip: number;
+}
+
+/** When the state is saved, and how many saves stay. */
+export interface CheckpointSection {
+  readonly every?: number | undefined;
+  readonly keep: number;
+  readonly directory?: string | undefined;
+}
+
+/** When the validation loss is measured. */
+export interface EvaluateSection {
+  readonly every?: number | undefined;
+  readonly batches: number;
+}
+
+/** What carries the run out. */
+export interface EngineSection {
+  readonly kind: "embedded";
+}
+
+/** Text generated when training ends. */
+export interface SampleSection {
+  readonly prompt: string;
+  readonly tokens: number;
+  readonly temperature: number;
+  readonly seed?: number | undefined;
+}
+
+/** A run file after its schema: defaults filled in, quantities in SI, nothing resolved yet. */
+export interface RunDescription {
+  readonly name?: string | undefined;
+  readonly model: string | ModelSection;
+  readonly cluster?: string | ClusterSection | undefined;
+  readonly plan: "auto" | PlanSection;
+  readonly data?: DataSection | undefined;
+  readonly optimizer: OptimizerSection;
+  readonly steps?: number | undefined;
+  readonly seed: number;
+  readonly checkpoint: CheckpointSection;
+  readonly evaluate: EvaluateSection;
+  readonly engine: EngineSection;
+  readonly sample?: SampleSection | undefined;
+}

@@ -1,0 +1,32 @@
+export {
+  type CheckpointSection,
+  type ClusterSection,
+  type CpuSection,
+  type DataSection,
+  type EngineSection,
+  type EvaluateSection,
+  type HostSection,
+  type LinkSection,
+  type ModelSection,
+  type OptimizerSection,
+  type PlanSection,
+  type RunDescription,
+  type SampleSection,
+} from "./description.ts";
+export {
+  type Derivation,
+  type ResolvedCheckpoint,
+  type ResolvedData,
+  type ResolvedEvaluate,
+  type ResolvedOptimizer,
+  type ResolvedRun,
+  type ResolvedSample,
+} from "./resolved.ts";
+export { type RunCheck, type RunOptions, checkRun, defineRun } from "./resolve.ts";
+export { type LocalHost, nominalLocalHost } from "./cluster.ts";
+export { type PlanResolver } from "./plan.ts";
+export { type JsonSchema, jsonSchema } from "./schema.ts";
+export { type Path, type Problem, RunError, formatPath, formatProblem } from "./problem.ts";
+export { type Override, applyOverrides, parseOverride } from "./override.ts";
+export { type Dimension, parseQuantity } from "./quantity.ts";
+export { fingerprint } from "./fingerprint.ts";

@@ -1,0 +1,72 @@
+/** The model section resolved: a preset, a preset with changes, or a shape of one's own. */
+import { type Model, defineModel, model } from "@trireme/workload";
+import type { ModelSection, RunDescription } from "./description.ts";
+import { type Resolution, stated } from "./resolution.ts";
+
+/**
+ * The model of a run.
+ * @param vocabulary The tokenizer's, when it is known; a byte tokenizer's always is.
+ */
+export function resolveModel(
+  resolution: Resolution,
+  d: RunDescription,
+  vocabulary: number | undefined,
+): Model | undefined {
+  const tokens = d.data?.tokenizer === "byte" ? 256 : vocabulary;
+  const found = build(resolution, d, tokens);
+  if (found === undefined || tokens === undefined || d.data === undefined) return found;
+  if (found.vocab >= tokens) return found;
+  const rule = `the ${d.data.tokenizer} tokenizer has ${tokens} tokens, more than the model's vocabulary`;
+  const path = typeof d.model === "string" ? ["model"] : ["model", "vocab"];
+  return resolution.problem(path, found.vocab, rule, `nearest: ${tokens}, or leave it out`);
+}
+
+function build(
+  resolution: Resolution,
+  d: RunDescription,
+  tokens: number | undefined,
+): Model | undefined {
+  if (typeof d.model === "string") {
+    const name = d.model;
+    return resolution.attempt(["model"], name, () => model(name));
+  }
+  const { preset, ...own } = d.model;
+  const base =
+    preset === undefined
+      ? undefined
+      : resolution.attempt(["model", "preset"], preset, () => model(preset));
+  if (preset !== undefined && base === undefined) return undefined;
+  const { layers, hidden, heads } = { ...stated(base ?? {}), ...stated(own) } as ModelSection;
+  const vocab = own.vocab ?? base?.vocab ?? tokens;
+  for (const [key, value] of Object.entries({ layers, hidden, heads })) {
+    if (value === undefined) resolution.problem(["model", key], undefined, "required: an integer");
+  }
+  if (vocab === undefined) {
+    const rule = "required: an integer, since no data tell the vocabulary";
+    resolution.problem(["model", "vocab"], undefined, rule);
+  } else if (own.vocab === undefined && base === undefined) {
+    resolution.orElse(["model", "vocab"], undefined, vocab, "the tokenizer's vocabulary");
+  }
+  if (layers === undefined || hidden === undefined || heads === undefined || vocab === undefined) {
+    return undefined;
+  }
+  const name = own.name ?? base?.name ?? d.name ?? "custom";
+  const widths = base === undefined ? {} : scaledWidths(base, own, hidden, heads);
+  const options = { ...base, ...widths, ...stated(own), name, layers, hidden, heads, vocab };
+  return resolution.attempt(["model"], own, () => defineModel(options));
+}
+
+/** A preset made wider or narrower keeps its proportions: head groups, and the inner width. */
+function scaledWidths(
+  base: Model,
+  own: ModelSection,
+  hidden: number,
+  heads: number,
+): Partial<Pick<Model, "headDim" | "kvHeads" | "ffn">> {
+  if (own.hidden === undefined && own.heads === undefined) return {};
+  return {
+    headDim: hidden / heads,
+    kvHeads: Math.max(1, Math.round((heads * base.kvHeads) / base.heads)),
+    ffn: Math.round((hidden * base.ffn) / base.hidden),
+  };
+}

@@ -1,0 +1,111 @@
+/** The plan section resolved: degrees that fill the cluster, or the planner's answer. */
+import { type Model, type Plan, definePlan, ranks } from "@trireme/workload";
+import { type Cluster, hostOf } from "@trireme/topology";
+import type { PlanSection } from "./description.ts";
+import { type Resolution, stated } from "./resolution.ts";
+
+/** Finds a plan where a run says `plan: auto`; a refusal gives its reason in one line. */
+export type PlanResolver = (request: {
+  readonly model: Model;
+  readonly cluster: Cluster;
+}) => { readonly ok: true; readonly plan: Plan } | { readonly ok: false; readonly reason: string };
+
+/** The plan of a run; its ranks are the cluster's devices. */
+export function resolvePlan(
+  resolution: Resolution,
+  written: "auto" | PlanSection,
+  model: Model,
+  cluster: Cluster,
+  planner: PlanResolver | undefined,
+): Plan | undefined {
+  if (written === "auto") return askPlanner(resolution, model, cluster, planner);
+  const dp = replicas(resolution, written, cluster.devices);
+  if (dp === undefined) return undefined;
+  const arithmetic = precisions(cluster);
+  const precision = written.precision ?? (arithmetic.includes("bf16") ? "bf16" : arithmetic[0]!);
+  if (!arithmetic.includes(precision)) {
+    const chip = hostOf(cluster, 0).accelerator.name;
+    const rule = `${chip} does not compute in ${precision}`;
+    return resolution.problem(
+      ["plan", "precision"],
+      precision,
+      rule,
+      `use ${arithmetic.join(" or ")}`,
+    );
+  }
+  const plan = resolution.attempt(["plan"], written, () =>
+    definePlan(model, { ...stated(written), dp, precision }),
+  );
+  if (plan !== undefined) noteDefaults(resolution, written, plan);
+  return plan;
+}
+
+function askPlanner(
+  resolution: Resolution,
+  model: Model,
+  cluster: Cluster,
+  planner: PlanResolver | undefined,
+): Plan | undefined {
+  if (planner === undefined) {
+    const rule = "needs a planner, and none was given";
+    return resolution.problem(["plan"], "auto", rule, "state the degrees, for example plan.tp=8");
+  }
+  const answer = planner({ model, cluster });
+  if (!answer.ok) return resolution.problem(["plan"], "auto", answer.reason);
+  const used = ranks(answer.plan);
+  for (const [key, value] of Object.entries(answer.plan)) {
+    noteValue(resolution, key, value, "the planner");
+  }
+  if (used === cluster.devices) return answer.plan;
+  const rule = `the planner's plan has ${used} ranks, but the cluster has ${cluster.devices} devices`;
+  return resolution.problem(["plan"], "auto", rule);
+}
+
+/** What every device of the cluster computes in, of what a plan may ask for; at least one. */
+function precisions(cluster: Cluster): readonly Plan["precision"][] {
+  const known = ["bf16", "fp16", "fp32"] as const;
+  const common = known.filter((p) =>
+    cluster.pools.every((pool) => pool.host.accelerator.peak[p] !== undefined),
+  );
+  return common.length === 0 ? ["fp32"] : common;
+}
+
+/** Data parallel replicas that fill the devices, or the stated number if it does. */
+function replicas(resolution: Resolution, plan: PlanSection, devices: number): number | undefined {
+  const { tp = 1, pp = 1 } = plan;
+  const width = tp * pp;
+  const below = Math.floor(devices / width) * width;
+  const near = below === 0 ? `${width}` : `${below} or ${below + width}`;
+  if (plan.dp === undefined) {
+    if (devices % width === 0) {
+      return resolution.orElse(["plan", "dp"], undefined, devices / width, "devices / (tp · pp)");
+    }
+    const rule = `tp(${tp}) x pp(${pp}) = ${width} does not divide the cluster's ${devices} devices`;
+    return resolution.problem(["plan"], undefined, rule, `nearest: ${near} devices`);
+  }
+  const product = plan.dp * width;
+  if (product === devices) return plan.dp;
+  const rule = `dp(${plan.dp}) x tp(${tp}) x pp(${pp}) = ${product} ranks, but the cluster has ${devices} devices`;
+  const fits = devices % width === 0 ? `dp ${devices / width}, or ` : "";
+  return resolution.problem(["plan"], undefined, rule, `nearest: ${fits}${product} devices`);
+}
+
+function noteValue(resolution: Resolution, key: string, value: unknown, from: string): void {
+  if (typeof value === "number" || typeof value === "string" || typeof value === "boolean") {
+    resolution.orElse<number | string | boolean>(["plan", key], undefined, value, from);
+  }
+}
+
+const origins: Readonly<Record<string, string>> = {
+  sequence: "the model's context",
+  precision: "what the devices compute in",
+};
+
+/** Says of every field that the file leaves out what it came to. */
+function noteDefaults(resolution: Resolution, written: PlanSection, plan: Plan): void {
+  for (const [key, value] of Object.entries(plan)) {
+    if (key === "dp" || key === "stageLayers" || key in written) continue;
+    const from = origins[key] ?? "default";
+    noteValue(resolution, key, value, from);
+  }
+}
