@@ -1,0 +1,57 @@
+/**
+ * A matrix product on a GPU. A library cuts the result into tiles, a multiprocessor computes one
+ * at a time, and the last wave is as long as a full one; when the tiles are too few, the inner
+ * dimension is cut as well and the parts are added up in memory. Small tiles reuse less of what
+ * they load. The library takes the best, and so does this. (NVIDIA, Matrix Multiplication
+ * Background User's Guide, "Tile quantization" and "Wave quantization".)
+ */
+import { type BytesPerSecond, type FlopsPerSecond, type Seconds, us } from "@trireme/core";
+
+/** What a product runs on. */
+export interface MatrixUnits {
+  /** Sustained rate of the whole device. */
+  readonly rate: FlopsPerSecond;
+  readonly multiprocessors: number;
+  /** Sustained. */
+  readonly bandwidth: BytesPerSecond;
+}
+
+/** Rows, columns, and the fraction of the sustained rate that the tile's operand reuse allows. */
+const tiles: readonly (readonly [number, number, number])[] = [
+  [256, 128, 1],
+  [128, 256, 1],
+  [128, 128, 0.96],
+  [128, 64, 0.82],
+  [64, 128, 0.82],
+  [64, 64, 0.66],
+];
+
+const splits: readonly number[] = [1, 2, 4, 8];
+
+/** Loading the first operands and storing the result, of one tile: not hidden behind arithmetic. */
+const tileOverhead: Seconds = us(1.5);
+
+/** Seconds of `batch` products C[m, n] = A[m, k] B[k, n] that move `bytes`, without launch. */
+export function gemmTime(
+  units: MatrixUnits,
+  batch: number,
+  m: number,
+  n: number,
+  k: number,
+  bytes: number,
+): Seconds {
+  const perMultiprocessor = units.rate / units.multiprocessors;
+  let best = Infinity;
+  for (const [rows, columns, reuse] of tiles) {
+    const grid = batch * Math.ceil(m / rows) * Math.ceil(n / columns);
+    const step = (2 * rows * columns) / (perMultiprocessor * reuse);
+    for (const split of splits) {
+      // A part shorter than 256 has no steady state to speak of.
+      if (split > 1 && k < 256 * split) break;
+      const waves = Math.ceil((grid * split) / units.multiprocessors);
+      const parts = split > 1 ? (8 * batch * m * n * split) / units.bandwidth : 0;
+      best = Math.min(best, waves * (step * Math.ceil(k / split) + tileOverhead) + parts);
+    }
+  }
+  return Math.max(best, bytes / units.bandwidth);
+}

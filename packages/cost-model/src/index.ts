@@ -1,0 +1,20 @@
+export { type Characteristics, characteristics } from "./characteristics.ts";
+export { type Pricer, measuredPricer, rooflinePricer } from "./pricer.ts";
+export { type PricedOperator } from "./stage-costs.ts";
+export { type Communication } from "./groups.ts";
+export { type StepCosts, type StepOptions, stepCosts } from "./step-costs.ts";
+export {
+  type Makespan,
+  type PipelineCosts,
+  closedFormMakespan,
+  pipelineCosts,
+} from "./pipeline-time.ts";
+export { type Memory, type MemoryOverhead, type RankMemory, memory } from "./memory.ts";
+export {
+  type Breakdown,
+  type Cost,
+  type Estimate,
+  type EstimateOptions,
+  type Infeasible,
+  estimate,
+} from "./estimate.ts";

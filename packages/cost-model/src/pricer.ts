@@ -1,0 +1,86 @@
+/** Prices of single operators: from what a device is, or from what was measured on it. */
+import { TriremeError, type Seconds, nearestName } from "@trireme/core";
+import type { Accelerator, Precision } from "@trireme/topology";
+import type { Operator } from "@trireme/workload";
+import { characteristics } from "./characteristics.ts";
+import { gemmTime } from "./gemm-time.ts";
+
+/** Gives the time of operators. */
+export interface Pricer {
+  /** One execution on one device, alone. */
+  operator(op: Operator): Seconds;
+  /**
+   * Host time to launch it: a pass cannot be shorter than the sum of these. Left out: nothing.
+   */
+  dispatch?(op: Operator): Seconds;
+}
+
+/** Rounding of the mask's diagonal and the start of each block of queries, in positions (FlashAttention-2, Figs. 5 and 6). */
+const causalRamp = 450;
+
+/**
+ * Times by mechanism: products by tiles and waves (`gemmTime`), attention by its arithmetic and
+ * sequence length, everything else by the bytes it moves; memory traffic bounds each from below.
+ * Throws TriremeError "PRECISION" when the accelerator does not compute in `precision`.
+ */
+export function rooflinePricer(a: Accelerator, precision: Precision): Pricer {
+  const peak = a.peak[precision];
+  if (peak === undefined) {
+    const near =
+      precision === "bf16" && a.peak.fp16 !== undefined ? "fp16" : Object.keys(a.peak).join(", ");
+    throw new TriremeError("PRECISION", `${a.name} has no ${precision} arithmetic; use ${near}`);
+  }
+  const c = characteristics(a);
+  const bandwidth = a.memoryBandwidth * c.memory;
+  const units = { rate: peak * c.matrix, multiprocessors: a.multiprocessors, bandwidth };
+  const price = (op: Operator): Seconds => {
+    if (op.kind === "gemm") {
+      const [batch, m, n, k] = op.shape;
+      const quantised = op.form === "fp8" || op.form === "fp4";
+      const rate = quantised ? (a.peak[op.form] ?? 0) * c.quantised : units.rate;
+      if (rate === 0) throw new TriremeError("PRECISION", `${a.name} has no ${op.form} arithmetic`);
+      if (a.kind !== "gpu") return Math.max(op.flops / rate, op.bytes / bandwidth);
+      return gemmTime({ ...units, rate }, batch!, m!, n!, k!, op.bytes);
+    }
+    if (op.kind === "attention") {
+      const [, , , sequence, headDim] = op.shape;
+      const rate = peak * (headDim! >= 96 ? c.attention.wide : c.attention.narrow);
+      // Plain attention multiplies the narrow matrices of single heads, then reads and writes scores.
+      if (op.form.startsWith("plain")) return op.flops / rate + op.bytes / bandwidth;
+      return Math.max((op.flops / rate) * (1 + causalRamp / sequence!), op.bytes / bandwidth);
+    }
+    return op.bytes / bandwidth;
+  };
+  const times = new Map<string, Seconds>();
+  return {
+    operator(op) {
+      let time = times.get(op.key);
+      if (time === undefined) {
+        time = price(op) + c.gap;
+        times.set(op.key, time);
+      }
+      return time;
+    },
+    dispatch: () => c.dispatch,
+  };
+}
+
+/**
+ * Times from a table by `Operator.key`; a key that is not in it throws TriremeError "UNMEASURED"
+ * with the nearest key that is.
+ */
+export function measuredPricer(table: ReadonlyMap<string, Seconds>): Pricer {
+  return {
+    operator(op) {
+      const time = table.get(op.key);
+      if (time === undefined) {
+        const near = nearestName(op.key, table.keys());
+        throw new TriremeError(
+          "UNMEASURED",
+          `no measured time for ${op.key} among ${table.size}; measure it${near === undefined ? "" : ` (nearest: ${near})`}`,
+        );
+      }
+      return time;
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { accelerator } from "@trireme/topology";
+import { defineModel, definePlan, stageOperators, stages } from "@trireme/workload";
+import { measuredPricer, rooflinePricer } from "@trireme/cost-model";
+
+/** The forward product of `rows` by `out` over `inner`, through a model that has it. */
+function product(
+  rows: number,
+  out: number,
+  inner: number,
+): Parameters<ReturnType<typeof rooflinePricer>["operator"]>[0] {
+  return {
+    key: `gemm/bf16/forward/1x${rows}x${out}x${inner}`,
+    kind: "gemm",
+    form: "bf16",
+    pass: "forward",
+    shape: [1, rows, out, inner],
+    flops: 2 * rows * out * inner,
+    bytes: 2 * (rows * inner + inner * out + rows * out),
+    count: 1,
+  };
+}
+
+test("a large product on an A100 runs near the measured best, never above it", () => {
+  // stas00/ml-engineering, mamf-finder: 252.9 TFLOP/s at 2048 x 5120 x 6144 on an A100 PCIe.
+  const time = rooflinePricer(accelerator("a100-80"), "bf16").operator(product(2048, 5120, 6144));
+  const rate = (2 * 2048 * 5120 * 6144) / time / 1e12;
+  expect(rate).toBeGreaterThan(0.85 * 252.9);
+  expect(rate).toBeLessThan(1.02 * 252.9);
+});
+
+test("one tile past a full wave costs another wave", () => {
+  const pricer = rooflinePricer(accelerator("a100-80"), "bf16");
+  // 108 multiprocessors: 108 tiles of 256 x 128 are one wave; 109 columns of tiles are two.
+  const full = pricer.operator(product(256, 128 * 108, 8192));
+  const more = pricer.operator(product(256, 128 * 110, 8192));
+  expect(more / full).toBeGreaterThan(1.2);
+});
+
+test("no product beats the sustained rate or the memory", () => {
+  const a = accelerator("h100");
+  const pricer = rooflinePricer(a, "bf16");
+  const size = fc.integer({ min: 1, max: 70_000 });
+  fc.assert(
+    fc.property(size, size, size, (m, n, k) => {
+      const op = product(m, n, k);
+      const time = pricer.operator(op);
+      expect(time).toBeGreaterThan(op.flops / a.peak.bf16!);
+      expect(time).toBeGreaterThan(op.bytes / a.memoryBandwidth);
+      expect(Number.isFinite(time)).toBe(true);
+    }),
+  );
+});
+
+test("a longer inner dimension never takes less", () => {
+  const pricer = rooflinePricer(accelerator("a100-80"), "bf16");
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 5000 }),
+      fc.integer({ min: 1, max: 5000 }),
+      fc.integer({ min: 1, max: 5000 }),
+      (m, n, k) => {
+        // Cutting the inner dimension becomes possible at a length, so that the parts may gain a little there.
+        expect(pricer.operator(product(m, n, 2 * k))).toBeGreaterThan(
+          0.9 * pricer.operator(product(m, n, k)),
+        );
+      },
+    ),
+  );
+});
+
+test("attention costs its arithmetic at long and its ramp at short sequences", () => {
+  const pricer = rooflinePricer(accelerator("a100-80"), "bf16");
+  // FlashAttention-2's Figure 4: causal, forward and backward, head dimension 128, 16k tokens of
+  // width 2048, TFLOP/s counted as 3.5 times half the score matrix. Within 12 % of the bars.
+  for (const [sequence, bar] of [
+    [512, 99],
+    [1024, 133],
+    [2048, 155],
+  ] as const) {
+    const m = defineModel({ layers: 1, hidden: 2048, heads: 16, vocab: 10, context: sequence });
+    const p = definePlan(m, { globalBatch: 16_384 / sequence, microbatch: 16_384 / sequence });
+    const operators = stageOperators(m, p, stages(m, p)[0]!).operators.filter(
+      (o) => o.kind === "attention",
+    );
+    const time = operators.reduce((sum, o) => sum + pricer.operator(o), 0);
+    const flops = 3.5 * 2 * 16_384 * sequence * 2048;
+    expect(flops / time / 1e12 / bar).toBeGreaterThan(0.88);
+    expect(flops / time / 1e12 / bar).toBeLessThan(1.12);
+  }
+});
+
+test("a precision that a device lacks is refused with one that it has", () => {
+  expect(() => rooflinePricer(accelerator("v100-32"), "bf16")).toThrow(
+    "v100-32 has no bf16 arithmetic; use fp16",
+  );
+});
+
+test("a measured price is the table's, and a missing one names its key", () => {
+  const op = product(64, 64, 64);
+  const pricer = measuredPricer(new Map([[op.key, 0.25]]));
+  expect(pricer.operator(op)).toBe(0.25);
+  expect(() => pricer.operator(product(64, 64, 65))).toThrow(
+    "no measured time for gemm/bf16/forward/1x64x64x65 among 1; measure it (nearest: gemm/bf16/forward/1x64x64x64)",
+  );
+});

@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { type Plan, definePlan, model, parameters } from "@trireme/workload";
+import { memory } from "@trireme/cost-model";
+
+const gpt = model("gpt3-175b");
+
+function activations(o: Partial<Plan>): number {
+  const plan = definePlan(gpt, {
+    tp: 8,
+    globalBatch: 1,
+    dropout: 0.1,
+    flashAttention: false,
+    ...o,
+  });
+  return memory({ model: gpt, plan }).activations / 96;
+}
+
+test("a layer keeps what Korthikanti et al. count", () => {
+  // arXiv 2205.05198, Table 2, in bytes: s = 2048, b = 1, h = 12288, a = 128, t = 8.
+  const sbh = 2048 * 12_288;
+  const scores = (5 * 128 * 2048) / 12_288;
+  expect(activations({ tp: 1 }) / (sbh * (34 + scores))).toBeCloseTo(1, 12);
+  expect(activations({}) / (sbh * (10 + 24 / 8 + scores / 8))).toBeCloseTo(1, 12);
+  expect(activations({ sequenceParallel: true }) / ((sbh * (34 + scores)) / 8)).toBeCloseTo(1, 12);
+  expect(
+    activations({ sequenceParallel: true, recompute: "selective" }) / ((sbh * 34) / 8),
+  ).toBeCloseTo(1, 12);
+  expect(activations({ recompute: "full" }) / (2 * sbh)).toBeCloseTo(1, 12);
+});
+
+test("mixed precision costs 18 bytes a parameter, and ZeRO shares them out", () => {
+  const m = model("llama3-8b");
+  const n = parameters(m).total;
+  const states = (zero: Plan["zero"]): number => {
+    const x = memory({ model: m, plan: definePlan(m, { dp: 8, globalBatch: 8, zero }) });
+    return (x.weights + x.gradients + x.optimizer) / n;
+  };
+  expect(states(0)).toBe(2 + 4 + 12);
+  expect(states(1)).toBeCloseTo(2 + 4 + 12 / 8, 9);
+  expect(states(2)).toBeCloseTo(2 + (4 + 12) / 8, 9);
+  // A sixteenth of the weights is gathered at a time: two layers of 32.
+  expect(states(3)).toBeCloseTo(2 / 8 + 2 / 16 + (4 + 12) / 8, 9);
+});
+
+/** Microbatches in flight on each rank. */
+const kept = (schedule: Plan["schedule"], globalBatch: number): number[] => {
+  const plan = definePlan(gpt, { pp: 4, globalBatch, schedule });
+  const one = memory({ model: gpt, plan: definePlan(gpt, { globalBatch: 1 }) }).activations / 4;
+  return memory({ model: gpt, plan }).ranks.map((r) => r.activations / one);
+};
+
+test("1F1B keeps p − r microbatches on rank r, GPipe all of them", () => {
+  expect(kept("1f1b", 8)).toEqual([4, 3, 2, 1]);
+  expect(kept("1f1b", 2)).toEqual([2, 2, 2, 1]);
+  expect(kept("gpipe", 8)).toEqual([8, 8, 8, 8]);
+});
+
+const firstRank = (vpp: number): number =>
+  memory({ model: gpt, plan: definePlan(gpt, { pp: 8, vpp, globalBatch: 64 }) }).ranks[0]!
+    .activations;
+
+test("interleaving keeps 1 + (p − 1)/(pv) of 1F1B's first rank", () => {
+  // Korthikanti et al. §4.2.3.
+  expect(firstRank(6) / firstRank(1)).toBeCloseTo(1 + 7 / (8 * 6), 12);
+});
+
+test("the worst rank is the result, and its parts are the total", () => {
+  const plan = definePlan(gpt, { pp: 8, tp: 8, globalBatch: 8 });
+  const x = memory({ model: gpt, plan });
+  expect(x.total).toBe(Math.max(...x.ranks.map((r) => r.total)));
+  for (const r of x.ranks) {
+    expect(
+      r.weights + r.gradients + r.optimizer + r.activations + r.workspace + r.overhead,
+    ).toBeCloseTo(r.total, 0);
+  }
+});
