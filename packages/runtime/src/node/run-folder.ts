@@ -1,0 +1,106 @@
+/**
+ * The folder of a run: `run.json` (the run, resolved), `metrics.jsonl` (one event a line),
+ * `trace.json` (a few steps for Perfetto and speedscope), `checkpoints/`.
+ */
+import type { ResolvedRun } from "@trireme/run";
+import { type Timeline, toChromeTrace } from "@trireme/timeline";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { RunEvent } from "../event.ts";
+import { fileError } from "./file-operations.ts";
+
+/** Writes what a run leaves behind. */
+export interface RunFolder {
+  readonly directory: string;
+  /** Where checkpoints go unless the run says otherwise. */
+  readonly checkpoints: string;
+  /** Appends an event to `metrics.jsonl`; a line is in the file when this returns. */
+  record(event: RunEvent): void;
+  /** Writes a timeline as Chrome JSON to a file of the folder, such as `trace.json`; returns its path. */
+  writeTrace(file: string, timeline: Timeline, name: string): string;
+  /** Closes `metrics.jsonl`. */
+  close(): void;
+}
+
+/**
+ * Makes the folder and writes `run.json`. Metrics of an earlier, interrupted run in the same folder
+ * stay up to the step at which this one goes on.
+ * @throws TriremeError "FILE" where the folder cannot be written.
+ */
+export function runFolder(directory: string, run: ResolvedRun): RunFolder {
+  const metrics = join(directory, "metrics.jsonl");
+  let stream: number | undefined;
+  attempt(`write the run folder ${directory}`, () => {
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, "run.json"), `${JSON.stringify(run, undefined, 2)}\n`);
+  });
+  const open = (from: number): number => {
+    const kept = existsSync(metrics) ? linesBefore(readFileSync(metrics, "utf8"), from) : "";
+    writeFileSync(metrics, kept);
+    return openSync(metrics, "a");
+  };
+  return {
+    directory,
+    checkpoints: join(directory, "checkpoints"),
+    record(event) {
+      attempt(`write ${metrics}`, () => {
+        stream ??= open(event.kind === "start" ? event.from : 0);
+        writeSync(stream, `${JSON.stringify(lineOf(event))}\n`);
+      });
+    },
+    writeTrace(file, timeline, name) {
+      const path = join(directory, file);
+      attempt(`write ${path}`, () => writeFileSync(path, toChromeTrace(timeline, { name })));
+      return path;
+    },
+    close() {
+      if (stream !== undefined) closeSync(stream);
+      stream = undefined;
+    },
+  };
+}
+
+function attempt(what: string, act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    throw fileError(what, error);
+  }
+}
+
+/** An event as a line: when it was written, and no timeline, which would dwarf everything else. */
+function lineOf(event: RunEvent): Readonly<Record<string, unknown>> {
+  const time = new Date().toISOString();
+  if (event.kind !== "step") return { time, ...event };
+  const { timeline: _, ...rest } = event;
+  return { time, ...rest, tokensPerSecond: event.tokens / event.seconds };
+}
+
+/** The lines that a run going on at step `from` does not repeat. */
+function linesBefore(text: string, from: number): string {
+  if (from === 0) return "";
+  const lines = text.split("\n").filter((line) => isBefore(line, from));
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+/** A step event counts from 0, the others say how many steps were done. */
+function isBefore(line: string, from: number): boolean {
+  let event: unknown;
+  try {
+    event = JSON.parse(line);
+  } catch {
+    // The end of a line that a crash cut short.
+    return false;
+  }
+  if (typeof event !== "object" || event === null) return false;
+  const { kind, step }: { kind?: unknown; step?: unknown } = event;
+  return typeof step !== "number" || (kind === "step" ? step < from : step <= from);
+}

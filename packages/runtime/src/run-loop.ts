@@ -1,0 +1,132 @@
+/**
+ * The run loop, written once for every runtime: restore the newest complete checkpoint, then load,
+ * step, evaluate and save until the steps are done or a stop is asked for. A stop is graceful: the
+ * step under way ends, the state is saved, the ranks come down.
+ */
+import { TriremeError, type Seconds } from "@trireme/core";
+import type { Loader } from "@trireme/dataloader";
+import type { ResolvedRun } from "@trireme/run";
+import type { RunEvent } from "./event.ts";
+import { learningRate } from "./learning-rate.ts";
+import type { CheckpointStore, Runtime, StepResult } from "./runtime.ts";
+import { Saver, restoreNewest } from "./saver.ts";
+
+/** What the loop needs besides the run. */
+export interface RunLoopOptions {
+  readonly run: ResolvedRun;
+  readonly runtime: Runtime;
+  readonly loader: Loader;
+  /** Batches of the validation loss; without it none is measured. */
+  readonly validation?: Loader;
+  /** Where checkpoints go and come from; without it nothing is saved or restored. */
+  readonly store?: CheckpointStore;
+  /** Told of everything that happens; it must not throw. */
+  readonly on?: (event: RunEvent) => void;
+  /** Asks for a graceful stop. */
+  readonly signal?: AbortSignal;
+  /** Asked after every step: true saves now. */
+  readonly saveRequested?: () => boolean;
+  /** Called once the steps are done, while the ranks are still up: to generate a sample. */
+  readonly finish?: (runtime: Runtime) => Promise<void>;
+}
+
+/** What a run came to. */
+export interface RunSummary {
+  readonly reason: "done" | "signal";
+  /** Step the loop began with: 0, or where the checkpoint stood. */
+  readonly from: number;
+  /** Steps done in all. */
+  readonly step: number;
+  /** Training loss of the first and the last step of this loop; NaN when it took none. */
+  readonly firstLoss: number;
+  readonly lastLoss: number;
+  /** The last validation loss; undefined when none was measured. */
+  readonly validationLoss?: number;
+  /** Tokens trained on by this loop. */
+  readonly tokens: number;
+  /** Time of each step of this loop. */
+  readonly stepSeconds: readonly Seconds[];
+}
+
+/**
+ * Carries a run out.
+ * @throws TriremeError "LOSS" when the loss is no longer finite, and whatever the runtime and the
+ * store throw; the ranks come down in any case.
+ */
+export async function runLoop(options: RunLoopOptions): Promise<RunSummary> {
+  try {
+    await options.runtime.start(options.run);
+    return await steps(options);
+  } finally {
+    await options.runtime.stop();
+  }
+}
+
+async function steps(options: RunLoopOptions): Promise<RunSummary> {
+  const { run, runtime, loader, store, signal, finish } = options;
+  const on = options.on ?? ((): void => undefined);
+  const saver = store === undefined ? undefined : new Saver(store, run, loader, on);
+  const restored = store && (await restoreNewest(store, run, runtime, loader));
+  const from = restored?.step ?? 0;
+  const same = restored === undefined ? {} : { sameRun: restored.sameRun };
+  on({ kind: "start", from, steps: run.steps, ...same });
+
+  const stepSeconds: Seconds[] = [];
+  let [firstLoss, lastLoss, tokens] = [Number.NaN, Number.NaN, 0];
+  let validationLoss: number | undefined;
+  let step = from;
+  while (step < run.steps) {
+    if (signal?.aborted === true) break;
+    saver?.check();
+    const rate = learningRate({ ...run.optimizer, steps: run.steps }, step);
+    const result = await runtime.step({ step, batch: loader.batch(step), learningRate: rate });
+    if (runtime.numeric !== false) refuseDivergence(result, step, rate);
+    on({ ...result, kind: "step", step, learningRate: rate });
+    stepSeconds.push(result.seconds);
+    if (step === from) firstLoss = result.loss;
+    lastLoss = result.loss;
+    tokens += result.tokens;
+    step++;
+    if (step % run.evaluate.every === 0 || step === run.steps) {
+      validationLoss = (await evaluate(options, step, on)) ?? validationLoss;
+    }
+    const due = run.checkpoint.every !== undefined && step % run.checkpoint.every === 0;
+    if (due || options.saveRequested?.() === true) await saver?.save(runtime, step);
+  }
+  const reason = step < run.steps ? "signal" : "done";
+  if (saver !== undefined && step > from && saver.saved !== step) await saver.save(runtime, step);
+  await saver?.flush();
+  if (reason === "done") await finish?.(runtime);
+  on({ kind: "stop", step, reason });
+  const measured = validationLoss === undefined ? {} : { validationLoss };
+  return { reason, from, step, firstLoss, lastLoss, ...measured, tokens, stepSeconds };
+}
+
+function refuseDivergence(result: StepResult, step: number, rate: number): void {
+  const { loss, gradientNorm } = result;
+  if (Number.isFinite(loss) && Number.isFinite(gradientNorm)) return;
+  throw new TriremeError(
+    "LOSS",
+    `step ${step}: loss ${loss}, gradient norm ${gradientNorm} at learning rate ${rate}: training has diverged; lower optimizer.learningRate or lengthen optimizer.warmup`,
+  );
+}
+
+/** Mean validation loss over the same batches each time, none of them twice. */
+async function evaluate(
+  options: RunLoopOptions,
+  step: number,
+  on: (event: RunEvent) => void,
+): Promise<number | undefined> {
+  const { run, runtime, validation } = options;
+  if (validation === undefined) return undefined;
+  const whole = Math.floor(validation.samplesPerEpoch / run.plan.globalBatch);
+  let [sum, tokens] = [0, 0];
+  for (let i = 0; i < Math.min(run.evaluate.batches, Math.max(1, whole)); i++) {
+    const measured = await runtime.evaluate(validation.batch(i));
+    sum += measured.loss * measured.tokens;
+    tokens += measured.tokens;
+  }
+  const loss = sum / tokens;
+  on({ kind: "evaluate", step, loss, tokens });
+  return loss;
+}

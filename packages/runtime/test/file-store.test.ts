@@ -1,0 +1,104 @@
+import {
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  mkdirSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Snapshot } from "@trireme/runtime";
+import { executeFileOperations, fileStore } from "@trireme/runtime/node";
+import { commitPlan } from "@trireme/checkpoint";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "trireme-store-"));
+});
+afterEach(() => {
+  rmSync(root, { recursive: true, force: true });
+});
+
+function snapshot(step: number): Snapshot {
+  return {
+    step,
+    files: [
+      { name: "a.bin", bytes: Uint8Array.from({ length: 1000 }, (_, i) => (i * step) % 251) },
+      { name: "b.json", bytes: new TextEncoder().encode(`{"step":${step}}`) },
+    ],
+  };
+}
+
+function sizes(s: Snapshot): Record<string, string> {
+  return Object.fromEntries(s.files.map((f) => [f.name, Buffer.from(f.bytes).toString("base64")]));
+}
+
+describe("a file store", () => {
+  it("gives back what was saved, and keeps the newest two", async () => {
+    const store = fileStore(join(root, "deep", "checkpoints"));
+    expect(await store.newest()).toBeUndefined();
+    for (const step of [1, 2, 3]) await store.save(snapshot(step));
+    expect(await store.newest()).toBe(3);
+    expect(sizes(await store.load(2))).toEqual(sizes(snapshot(2)));
+    expect(sizes(await store.load(3))).toEqual(sizes(snapshot(3)));
+    await expect(store.load(1)).rejects.toThrow(/no complete checkpoint of step 1/);
+    const names = readdirSync(join(root, "deep", "checkpoints"));
+    expect(names.sort()).toEqual(["latest", "step-00000002", "step-00000003"]);
+    expect(readFileSync(join(root, "deep", "checkpoints", "latest"), "utf8")).toBe(
+      "step-00000003\n",
+    );
+  });
+
+  it("falls back to the one before when the newest lacks bytes, a file or its marker", async () => {
+    const store = fileStore(root, { keep: 9 });
+    for (const step of [1, 2, 3, 4]) await store.save(snapshot(step));
+    truncateSync(join(root, "step-00000004", "a.bin"), 999);
+    expect(await store.newest()).toBe(3);
+    rmSync(join(root, "step-00000003", "b.json"));
+    expect(await store.newest()).toBe(2);
+    rmSync(join(root, "step-00000002", "COMPLETE"));
+    expect(await store.newest()).toBe(1);
+    expect(sizes(await store.load(1))).toEqual(sizes(snapshot(1)));
+  });
+
+  it("killed before any of its operations leaves the newest complete checkpoint readable", async () => {
+    await fileStore(root).save(snapshot(1));
+    const existing = readdirSync(root);
+    const files = snapshot(2).files;
+    const operations = commitPlan({ directory: root, step: 2, files, keep: 1, existing });
+    const committed = operations.findIndex(
+      (o) => o.kind === "rename" && o.to.endsWith("step-00000002"),
+    );
+    expect(committed).toBeGreaterThan(5);
+    for (let done = 0; done <= operations.length; done++) {
+      rmSync(root, { recursive: true });
+      await fileStore(root).save(snapshot(1));
+      await executeFileOperations(operations.slice(0, done));
+      const step = done > committed ? 2 : 1;
+      expect(await fileStore(root).newest()).toBe(step);
+      expect(sizes(await fileStore(root).load(step))).toEqual(sizes(snapshot(step)));
+      // And a save after the crash clears up.
+      await fileStore(root, { keep: 1 }).save(snapshot(3));
+      expect(readdirSync(root).sort()).toEqual(["latest", "step-00000003"]);
+    }
+  });
+
+  it("is not confused by files of others in its directory", async () => {
+    const store = fileStore(root);
+    mkdirSync(join(root, "step-2"));
+    writeFileSync(join(root, "step-00000009"), "a file, no directory");
+    writeFileSync(join(root, "notes.txt"), "mine");
+    await store.save(snapshot(1));
+    expect(await store.newest()).toBe(1);
+    expect(readFileSync(join(root, "notes.txt"), "utf8")).toBe("mine");
+  });
+
+  it("says which operation failed, on which path", async () => {
+    writeFileSync(join(root, "blocked"), "a file where a directory should be");
+    const store = fileStore(join(root, "blocked", "checkpoints"));
+    await expect(store.save(snapshot(1))).rejects.toThrow(/^cannot .*blocked.*ENOTDIR/);
+  });
+});
