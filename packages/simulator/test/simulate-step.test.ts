@@ -1,0 +1,199 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Pricer, stepCosts } from "@trireme/cost-model";
+import { createSchedule, replay } from "@trireme/schedulers";
+import { describeStep, play, simulateStep, stepProgram } from "@trireme/simulator";
+import { statistics } from "@trireme/timeline";
+import { type Cluster, type Host, cpuHost, defineCluster, host } from "@trireme/topology";
+import {
+  type Plan,
+  type PlanOptions,
+  defineModel,
+  definePlan,
+  microbatches,
+} from "@trireme/workload";
+
+const model = defineModel({ layers: 24, hidden: 1024, heads: 16, vocab: 32_000, context: 512 });
+const plan = (o: Partial<Plan>): Plan =>
+  definePlan(model, { globalBatch: 64, ...o } satisfies PlanOptions);
+
+/** A DGX A100 whose links are `times` faster, with no latency where that is infinite. */
+function cluster(hosts: number, times = 1): Cluster {
+  const a100 = host("dgx-a100-80");
+  const faster = (link: Host["link"]): Host["link"] => ({
+    ...link,
+    bandwidth: link.bandwidth * times,
+    latency: times > 1e9 ? 0 : link.latency,
+  });
+  return defineCluster({
+    host: { ...a100, link: faster(a100.link), network: faster(a100.network) },
+    hosts,
+  });
+}
+
+/** A CPU host with four devices, and no cost of messages. */
+function machine(cores: number): Cluster {
+  const cpu = cpuHost({ cores, devices: 4, peak: 1e11, memory: 64e9, memoryBandwidth: 4e10 });
+  return defineCluster({ host: { ...cpu, link: cluster(1, 1e30).pools[0]!.host.link }, hosts: 1 });
+}
+
+/** A millisecond for every operator but the optimizer's. */
+const flat: Pricer = { operator: (op) => (op.pass === "update" ? 0 : 1e-3) };
+
+const shapes = fc
+  .record({
+    tp: fc.constantFrom(1, 2, 4),
+    pp: fc.constantFrom(1, 2, 4),
+    dp: fc.constantFrom(1, 2, 4),
+    vpp: fc.constantFrom(1, 2, 3),
+    zero: fc.constantFrom(0 as const, 1 as const, 3 as const),
+    recompute: fc.constantFrom("none" as const, "full" as const),
+    sequenceParallel: fc.boolean(),
+    overlapDataParallel: fc.boolean(),
+    overlapPointToPoint: fc.boolean(),
+  })
+  .map((o) =>
+    plan({ ...o, vpp: o.pp > 1 ? o.vpp : 1, sequenceParallel: o.sequenceParallel && o.tp > 1 }),
+  );
+
+test("with costless communication and update the step is exactly the schedule's replay", () => {
+  for (const [schedule, vpp] of [
+    ["gpipe", 1],
+    ["1f1b", 1],
+    ["interleaved", 3],
+  ] as const) {
+    const p = plan({ pp: 4, vpp, schedule });
+    const o = { model, plan: p, cluster: cluster(1, 1e30), pricer: flat };
+    const costs = stepCosts(o);
+    const { makespan, busy } = replay(
+      createSchedule(schedule, { ranks: 4, chunks: vpp, microbatches: microbatches(p) }),
+      {
+        forward: (s) => costs.forward[s]!,
+        backward: (s) => costs.inputGradient[s]! + costs.weightGradient[s]!,
+      },
+    );
+    const { timeline, folded } = simulateStep(o);
+    const seen = statistics(timeline);
+    expect(folded).toBe(true);
+    // Equal times may be summed in another order along another path: rounding of 1e-12 at most.
+    const computed = Math.max(...timeline.end.filter((_, i) => timeline.lane[i] === 0));
+    expect(Math.abs(computed / makespan - 1)).toBeLessThan(1e-12);
+    seen.ranks.forEach((r, i) => expect(Math.abs(r.compute / busy[i]! - 1)).toBeLessThan(1e-12));
+  }
+});
+
+test("every rank's time is conserved, and computing is what the cost model says", () => {
+  fc.assert(
+    fc.property(shapes, (p) => {
+      const o = { model, plan: p, cluster: cluster(8) };
+      const { timeline, step, bubble, exposedCommunication } = simulateStep(o);
+      const s = statistics(timeline);
+      expect(s.makespan).toBe(step);
+      const costs = stepCosts(o);
+      s.ranks.forEach((r, rank) => {
+        expect(r.busy + r.idle).toBeCloseTo(step, 12);
+        let computed = costs.optimizer[rank]!;
+        for (let stage = rank; stage < costs.forward.length; stage += p.pp) {
+          const passes = [
+            costs.forward,
+            costs.recompute,
+            costs.inputGradient,
+            costs.weightGradient,
+          ];
+          const parallel = [costs.tensorParallel, costs.sharding];
+          for (const pass of passes) computed += microbatches(p) * pass[stage]!;
+          for (const c of parallel) {
+            computed -= microbatches(p) * (c.forward[stage]! + c.backward[stage]!);
+          }
+        }
+        // Both are sums of the same times in different orders.
+        expect(r.compute / computed).toBeCloseTo(1, 9);
+      });
+      expect(bubble).toBeGreaterThanOrEqual(0);
+      expect(bubble + exposedCommunication).toBeLessThan(1);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test("one pipeline stands for all: simulating every rank gives the same step", () => {
+  fc.assert(
+    fc.property(shapes, (p) => {
+      const o = { model, plan: p, cluster: cluster(8) };
+      const all = { tp: p.tp, dp: p.dp, device: (rank: number): number => rank };
+      const whole = statistics(play(stepProgram(describeStep(o, all))));
+      expect(whole.ranks).toHaveLength(p.tp * p.dp * p.pp);
+      expect(whole.makespan).toBe(simulateStep(o).step);
+    }),
+    { numRuns: 20 },
+  );
+});
+
+test("twice the bandwidth is never slower, and overlap never either", () => {
+  fc.assert(
+    fc.property(shapes, (p) => {
+      const { step } = simulateStep({ model, plan: p, cluster: cluster(8) });
+      const slack = 1 + 1e-12;
+      expect(simulateStep({ model, plan: p, cluster: cluster(8, 2) }).step).toBeLessThanOrEqual(
+        step * slack,
+      );
+      const overlapped: Plan = { ...p, overlapPointToPoint: true };
+      expect(
+        simulateStep({ model, plan: overlapped, cluster: cluster(8) }).step,
+      ).toBeLessThanOrEqual(step * slack);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test("gradients reduced behind the backward cost less than after it", () => {
+  for (const zero of [0, 1] as const) {
+    const step = (overlapDataParallel: boolean): number =>
+      simulateStep({
+        model,
+        plan: plan({ dp: 64, zero, overlapDataParallel }),
+        cluster: cluster(8),
+      }).step;
+    expect(step(true)).toBeLessThan(step(false));
+  }
+});
+
+test("four ranks on two cores run at half speed while all are busy", () => {
+  const p = plan({ dp: 4, precision: "fp32", globalBatch: 4 });
+  const run = (cores: number): ReturnType<typeof simulateStep> =>
+    simulateStep({ model, plan: p, cluster: machine(cores), pricer: flat });
+  const [two, four] = [run(2), run(4)];
+  expect([two.folded, four.folded]).toEqual([false, true]);
+  expect(statistics(two.timeline).ranks).toHaveLength(4);
+  // The collectives between differ by far less than the computing: links are as good as infinite.
+  expect(two.step / four.step).toBeCloseTo(2, 3);
+  // Ranks that wait leave their core to the others: a pipeline of four loses less than half.
+  const pipeline = plan({ pp: 4, precision: "fp32", globalBatch: 4 });
+  const o = { model, plan: pipeline, pricer: flat };
+  const slower =
+    simulateStep({ ...o, cluster: machine(2) }).step /
+    simulateStep({ ...o, cluster: machine(4) }).step;
+  expect(slower).toBeGreaterThan(1.1);
+  expect(slower).toBeLessThan(1.9);
+});
+
+test("a plan that does not fit the cluster or the device is refused or marked", () => {
+  const o = { model, plan: plan({ dp: 64 }), cluster: cluster(1) };
+  expect(() => simulateStep(o)).toThrow(
+    "tp(1) x dp(64) x pp(1) = 64 ranks, but the cluster has 8 devices",
+  );
+  const v100 = defineCluster({ host: "dgx-v100-32", hosts: 1 });
+  expect(() => simulateStep({ ...o, plan: plan({}), cluster: v100 })).toThrow(
+    "has no bf16 arithmetic",
+  );
+  const large = defineModel({
+    layers: 96,
+    hidden: 12_288,
+    heads: 96,
+    vocab: 50_257,
+    context: 2048,
+  });
+  const alone = { model: large, plan: definePlan(large, { globalBatch: 1 }), cluster: cluster(1) };
+  expect(simulateStep(alone).fits).toBe(false);
+  expect(simulateStep({ ...o, plan: plan({ dp: 8 }) }).fits).toBe(true);
+});
