@@ -1,0 +1,92 @@
+/** Text generation through the pipeline as it stands: no rank needs more than its own stages. */
+import type { Communicator } from "@trireme/collectives";
+import { type Rng, createRng } from "@trireme/core";
+import type { Model, Stage } from "@trireme/workload";
+import type { Kernels } from "./kernels/kernels.ts";
+import type { ParameterSet } from "./parameters.ts";
+import type { Pool } from "./pool.ts";
+import { Tape, type Variable } from "./tape.ts";
+import { view } from "./tensor.ts";
+import { stageForward } from "./transformer.ts";
+
+/** What to continue, and how. */
+export interface GenerateOptions {
+  /** Token ids to continue; at least one. */
+  readonly prompt: Int32Array;
+  /** Tokens to add. */
+  readonly count: number;
+  /** 0 takes the likeliest token; 1 samples from the model's distribution. */
+  readonly temperature: number;
+  readonly seed: number;
+}
+
+interface Generator extends GenerateOptions {
+  readonly model: Model;
+  /** The stages this rank holds, ascending. */
+  readonly stages: readonly Stage[];
+  readonly rankOfStage: readonly number[];
+  readonly parameters: ParameterSet;
+  readonly communicator: Communicator;
+  readonly kernels: Kernels;
+  readonly pool: Pool;
+}
+
+/** The new tokens at the rank that holds the head; elsewhere an empty array. */
+export function generate(o: Generator): Int32Array {
+  const { communicator, rankOfStage, model } = o;
+  const [first, last] = [rankOfStage[0]!, rankOfStage.at(-1)!];
+  const { rank } = communicator;
+  const tokens = Int32Array.from([...o.prompt, ...new Int32Array(o.count)]);
+  const rng = createRng(o.seed);
+  for (let length = o.prompt.length; length < tokens.length; length++) {
+    // Learned positions end at the context: the window slides, and each token sees what it holds.
+    const from = Math.max(0, length - model.context);
+    const logits = forward(o, tokens.subarray(from, length));
+    if (logits !== undefined) tokens[length] = sample(logits, o.temperature, rng);
+    if (first === last) continue;
+    const next = tokens.subarray(length, length + 1);
+    if (rank === last) communicator.send(next, first).wait();
+    if (rank === first) communicator.receive(next, last).wait();
+  }
+  return rank === last ? tokens.slice(o.prompt.length) : new Int32Array(0);
+}
+
+/** One pass through the rank's stages; the last token's logits [vocab] at the head. */
+function forward(o: Generator, window: Int32Array): Float32Array | undefined {
+  const { model, kernels, pool, communicator, rankOfStage, parameters } = o;
+  const { memory } = pool;
+  const sequence = window.length;
+  const tape = new Tape(kernels, pool, false);
+  const ids = pool.allocateBytes(sequence * 4);
+  new Int32Array(memory.buffer, ids, sequence).set(window);
+  let logits: Float32Array | undefined;
+  let hidden: Variable | undefined;
+  for (const stage of o.stages) {
+    const [before, here, after] = [-1, 0, 1].map((d) => rankOfStage[stage.stage + d]);
+    if (!stage.embedding && before !== here) {
+      hidden = tape.variable([sequence, model.hidden], false);
+      communicator.receive(view(memory, hidden.value), before!).wait();
+    }
+    const input = { batch: 1, sequence, tokens: ids, hidden };
+    const output = stageForward(tape, model, stage, parameters, input);
+    if (stage.head) logits = view(memory, output.value).slice(-model.vocab);
+    else if (after !== here) communicator.send(view(memory, output.value), after!).wait();
+    hidden = output;
+  }
+  tape.release();
+  pool.freeBytes(ids, sequence * 4);
+  return logits;
+}
+
+/** A token drawn from softmax(logits / temperature); ties and the limit 0 go to the lowest id. */
+function sample(logits: Float32Array, temperature: number, rng: Rng): number {
+  const largest = logits.reduce((a, b) => Math.max(a, b));
+  if (temperature === 0) return logits.indexOf(largest);
+  const weights = Float64Array.from(logits, (x) => Math.exp((x - largest) / temperature));
+  let left = rng.float() * weights.reduce((a, b) => a + b);
+  for (let token = 0; token < weights.length; token++) {
+    left -= weights[token]!;
+    if (left < 0) return token;
+  }
+  return weights.length - 1;
+}

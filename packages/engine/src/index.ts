@@ -1,0 +1,6 @@
+export {
+  type EmbeddedRuntime,
+  type EmbeddedRuntimeOptions,
+  embeddedRuntime,
+} from "./embedded-runtime.ts";
+export { type MeasureOptions, measureOperators } from "./measure.ts";

@@ -1,0 +1,274 @@
+import { kernelModule } from "./module.ts";
+
+/**
+ * The kernels of one memory. Pointers are byte offsets into it (unsigned, up to 4 GiB, multiples of
+ * 4 bytes), sizes are element counts, matrices are row-major without gaps, everything is float32
+ * unless said. No kernel allocates, and none checks its arguments: an offset outside the memory
+ * traps (`WebAssembly.RuntimeError`), one inside it is believed. Results are the same bits on every
+ * call and host. Operands may not overlap except where a kernel says so.
+ */
+export interface Kernels {
+  /**
+   * C[m, n] = alpha * op(A)[m, k] op(B)[k, n] + beta * C; `lda`, `ldb`, `ldc` are the stored row
+   * lengths. beta 0 does not read C; alpha 0 does not read A and B. `workspace` is at least
+   * `gemmWorkspace(m, n, k)` bytes, best aligned to 64.
+   */
+  gemm(
+    transA: boolean | 0 | 1,
+    transB: boolean | 0 | 1,
+    m: number,
+    n: number,
+    k: number,
+    alpha: number,
+    a: number,
+    lda: number,
+    b: number,
+    ldb: number,
+    beta: number,
+    c: number,
+    ldc: number,
+    workspace: number,
+  ): void;
+  /** Bytes of packing space that `gemm` of this size may write. */
+  gemmWorkspace(m: number, n: number, k: number): number;
+
+  /** x[rows, cols] += bias[cols]. */
+  addBias(x: number, bias: number, rows: number, cols: number): void;
+  /** dbias[cols] += the column sums of dy[rows, cols]. */
+  biasGradient(dy: number, dbias: number, rows: number, cols: number): void;
+
+  /** y[rows, cols] = (x - mean) * rstd * gain + bias; writes mean[rows] and rstd[rows]. y may be x. */
+  layerNormForward(
+    x: number,
+    gain: number,
+    bias: number,
+    y: number,
+    mean: number,
+    rstd: number,
+    rows: number,
+    cols: number,
+    eps: number,
+  ): void;
+  /** Writes dx[rows, cols] (which may be dy), adds to dgain[cols] and dbias[cols]. */
+  layerNormBackward(
+    x: number,
+    gain: number,
+    mean: number,
+    rstd: number,
+    dy: number,
+    dx: number,
+    dgain: number,
+    dbias: number,
+    rows: number,
+    cols: number,
+  ): void;
+  /** y[rows, cols] = x * rstd * gain with rstd[rows] = 1 / sqrt(mean(x^2) + eps). y may be x. */
+  rmsNormForward(
+    x: number,
+    gain: number,
+    y: number,
+    rstd: number,
+    rows: number,
+    cols: number,
+    eps: number,
+  ): void;
+  /** Writes dx[rows, cols] (which may be dy), adds to dgain[cols]. */
+  rmsNormBackward(
+    x: number,
+    gain: number,
+    rstd: number,
+    dy: number,
+    dx: number,
+    dgain: number,
+    rows: number,
+    cols: number,
+  ): void;
+
+  /** y[n] = GELU(x), tanh approximation as in GPT-2. y may be x. */
+  geluForward(x: number, y: number, n: number): void;
+  /** dx[n] = dy * GELU'(x). dx may be dy or x. */
+  geluBackward(x: number, dy: number, dx: number, n: number): void;
+  /** y[rows, width] = silu(gate) * up; a row of gateUp is `width` gates, then `width` ups. */
+  swigluForward(gateUp: number, y: number, rows: number, width: number): void;
+  /** Writes dGateUp[rows, 2 * width], which may be gateUp. */
+  swigluBackward(gateUp: number, dy: number, dGateUp: number, rows: number, width: number): void;
+
+  /**
+   * Causal attention. A row of qkv[batch * sequence, (heads + 2 * kvHeads) * headDim] is the q
+   * heads, then the k heads, then the v heads; `kvHeads` divides `heads`. Writes
+   * out[batch * sequence, heads * headDim] and lse[batch, heads, sequence]; the scores' scale is
+   * 1 / sqrt(headDim). `workspace` is at least `attentionWorkspace(...)` bytes.
+   */
+  attentionForward(
+    qkv: number,
+    out: number,
+    lse: number,
+    batch: number,
+    heads: number,
+    kvHeads: number,
+    sequence: number,
+    headDim: number,
+    workspace: number,
+  ): void;
+  /** Writes dqkv, laid out as qkv, from what the forward pass read and wrote. */
+  attentionBackward(
+    qkv: number,
+    out: number,
+    lse: number,
+    dout: number,
+    dqkv: number,
+    batch: number,
+    heads: number,
+    kvHeads: number,
+    sequence: number,
+    headDim: number,
+    workspace: number,
+  ): void;
+  /** Bytes that `attentionForward` and `attentionBackward` of this size may write. */
+  attentionWorkspace(
+    batch: number,
+    heads: number,
+    kvHeads: number,
+    sequence: number,
+    headDim: number,
+  ): number;
+
+  /**
+   * Rotary position embedding, in place, on the first `heads` heads (q and k) of each row of
+   * qkv[batch * sequence, stride]: the pair (i, i + headDim / 2) turns by position * base^(-2i / headDim)
+   * (the half-split layout of GPT-NeoX and Llama), -1 turns back. Row s of a sequence has position
+   * `first` + s (default 0). `headDim` is even; positions stay below 1e8.
+   */
+  rotary(
+    qkv: number,
+    batch: number,
+    sequence: number,
+    heads: number,
+    stride: number,
+    headDim: number,
+    base: number,
+    direction: 1 | -1,
+    first?: number,
+  ): void;
+
+  /**
+   * y[batch * sequence, width] = table[token] + positions[s]; `positions` 0 means none. Tokens are
+   * int32; one below 0 is in another shard of the table and gives no row of it. The kernel does not
+   * know the table's length: the caller has checked the tokens.
+   */
+  embeddingForward(
+    tokens: number,
+    positions: number,
+    table: number,
+    y: number,
+    batch: number,
+    sequence: number,
+    width: number,
+  ): void;
+  /** dtable[token] += dy and dpositions[s] += dy (`dpositions` 0 means none), in the batch's order. */
+  embeddingBackward(
+    tokens: number,
+    dy: number,
+    dtable: number,
+    dpositions: number,
+    batch: number,
+    sequence: number,
+    width: number,
+  ): void;
+
+  /**
+   * losses[rows] = logsumexp(row) - row[target], and logits[rows, vocab] overwritten by
+   * scale * (softmax - onehot). Targets are int32; below 0 the row is ignored (loss 0, gradient 0),
+   * at or above `vocab` its loss is NaN.
+   */
+  crossEntropy(
+    logits: number,
+    targets: number,
+    losses: number,
+    rows: number,
+    vocab: number,
+    scale: number,
+  ): void;
+  /** The losses of `crossEntropy`; logits stay as they are. */
+  crossEntropyLoss(
+    logits: number,
+    targets: number,
+    losses: number,
+    rows: number,
+    vocab: number,
+  ): void;
+
+  /** out[n] = x + y. out may be x or y. */
+  add(x: number, y: number, out: number, n: number): void;
+  /** into[n] += x. */
+  accumulate(x: number, into: number, n: number): void;
+  /** out[n] = x; the two may overlap. */
+  copy(x: number, out: number, n: number): void;
+  /** x[n] *= factor. */
+  scale(x: number, factor: number, n: number): void;
+  /** x[n] = value. */
+  fill(x: number, value: number, n: number): void;
+  /** Sum of x^2 over n elements, accumulated in float64. */
+  sumSquares(x: number, n: number): number;
+
+  /**
+   * One AdamW update of n parameters in place, with g = gradientScale * gradient:
+   * m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, and
+   * p -= learningRate * ((m / correction1) / (sqrt(v / correction2) + epsilon) + weightDecay * p),
+   * where correction_i = 1 - beta_i^step (Loshchilov and Hutter 2019, algorithm 2).
+   */
+  adamw(
+    parameter: number,
+    gradient: number,
+    m: number,
+    v: number,
+    n: number,
+    learningRate: number,
+    beta1: number,
+    beta2: number,
+    epsilon: number,
+    weightDecay: number,
+    correction1: number,
+    correction2: number,
+    gradientScale: number,
+  ): void;
+}
+
+/** Bytes of a WebAssembly page. */
+export const pageBytes = 65536;
+
+/** The most pages a kernel memory may declare: 4 GiB, all that 32-bit offsets reach. */
+export const kernelMemoryPages = 65536;
+
+/**
+ * A descriptor for a shared memory that the kernels accept: it begins with room for `bytes` and may
+ * grow to 4 GiB.
+ */
+export function kernelMemoryDescriptor(
+  bytes: number,
+): { initial: number; maximum: number; shared: true } {
+  return {
+    initial: Math.max(1, Math.ceil(bytes / pageBytes)),
+    maximum: kernelMemoryPages,
+    shared: true,
+  };
+}
+
+let compiled: WebAssembly.Module | undefined;
+
+/**
+ * Instantiates the kernels over a shared memory, synchronously; the module is compiled once per
+ * thread. Several instances, in one thread or in many, may work on disjoint parts of one memory.
+ */
+export function createKernels(memory: WebAssembly.Memory): Kernels {
+  compiled ??= new WebAssembly.Module(decodeBase64(kernelModule));
+  const instance = new WebAssembly.Instance(compiled, { env: { memory } });
+  return instance.exports as unknown as Kernels;
+}
+
+function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}

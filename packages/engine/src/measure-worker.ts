@@ -1,0 +1,100 @@
+/** A thread that times operators one after another, while others do the same on other cores. */
+import { parentPort, workerData } from "node:worker_threads";
+import type { Operator } from "@trireme/workload";
+import { createKernels } from "./kernels/kernels.ts";
+import type { Measured, MeasureSeed } from "./measure-protocol.ts";
+import { gradientOperator, operatorCase } from "./operator-case.ts";
+import { Pool } from "./pool.ts";
+import { createRankMemory } from "./rank-memory.ts";
+import { Tape } from "./tape.ts";
+import { view } from "./tensor.ts";
+
+/** Times are medians of at least this many executions. */
+const leastRuns = 3;
+const mostRuns = 200;
+
+const seed = workerData as MeasureSeed;
+const { memory, base } = createRankMemory();
+const pool = new Pool(memory, base);
+const kernels = createKernels(memory);
+
+/** Waits until every thread has come this far: they are to disturb one another as ranks do. */
+function meet(): void {
+  const { gate, threads } = seed;
+  if (Atomics.add(gate, 0, 1) + 1 === threads) {
+    Atomics.store(gate, 1, 1);
+    Atomics.notify(gate, 1);
+  }
+  // A thread that never starts must not keep the others for ever.
+  Atomics.wait(gate, 1, 0, 10_000);
+}
+
+/** Times a forward operator and its gradients; at most `budget` seconds. */
+function timeForward(operator: Operator, budget: number): Measured {
+  const timed = operatorCase(operator, pool)!;
+  const times: [number[], number[], number[]] = [[], [], []];
+  const end = performance.now() + budget * 1e3;
+  for (let run = 0; run < mostRuns && (run < leastRuns || performance.now() < end); run++) {
+    const tape = new Tape(kernels, pool);
+    const begin = performance.now();
+    const y = timed.run(tape);
+    const forward = performance.now();
+    if (y.gradient === undefined) {
+      y.gradient = tape.allocate(y.value.dims);
+      view(memory, y.gradient).fill(1e-3);
+    }
+    const back = performance.now();
+    tape.backwardInput();
+    const weight = performance.now();
+    tape.backwardWeight();
+    const done = performance.now();
+    tape.release();
+    // The first run pays for memory and compilation.
+    if (run === 0) continue;
+    times[0].push(forward - begin);
+    times[1].push(weight - back);
+    times[2].push(done - weight);
+  }
+  timed.free();
+  const seconds = times.map((list) => median(list) / 1e3);
+  const keys = [
+    operator,
+    gradientOperator(seed.operators, operator, "input-gradient"),
+    gradientOperator(seed.operators, operator, "weight-gradient"),
+  ];
+  return keys.flatMap((o, i) => (o === undefined ? [] : [[o.key, seconds[i]!] as const]));
+}
+
+function timeOptimizer(operator: Operator, budget: number): Measured {
+  const n = operator.shape[0]!;
+  const tensors = Array.from({ length: 4 }, () => pool.allocate([n]));
+  const [value, gradient, first, second] = tensors.map(({ pointer }) => pointer) as Four;
+  for (const tensor of tensors) view(memory, tensor).fill(1e-3);
+  const times: number[] = [];
+  const end = performance.now() + budget * 1e3;
+  for (let run = 0; run < mostRuns && (run < leastRuns || performance.now() < end); run++) {
+    const begin = performance.now();
+    // What the update of a step consists of: clear, norm, AdamW.
+    kernels.fill(gradient, 1e-3, n);
+    kernels.sumSquares(gradient, n);
+    kernels.adamw(value, gradient, first, second, n, 1e-3, 0.9, 0.95, 1e-8, 0.1, 0.1, 0.1, 1);
+    if (run > 0) times.push(performance.now() - begin);
+  }
+  for (const tensor of tensors) pool.free(tensor);
+  return [[operator.key, median(times) / 1e3]];
+}
+
+function median(times: readonly number[]): number {
+  const sorted = times.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)]!;
+}
+
+type Four = [number, number, number, number];
+
+const cases = seed.operators.filter(({ pass }) => pass === "forward" || pass === "update");
+const share = seed.budget / cases.length;
+meet();
+const measured = cases.flatMap((operator) =>
+  operator.pass === "update" ? timeOptimizer(operator, share) : timeForward(operator, share),
+);
+parentPort!.postMessage(measured);

@@ -1,0 +1,33 @@
+import type { Tape, Variable } from "../tape.ts";
+import { gradientOf } from "../tape.ts";
+
+/** GeLU in the tanh form of GPT-2, element by element. */
+export function gelu(tape: Tape, x: Variable): Variable {
+  const { kernels } = tape;
+  const { size } = x.value;
+  const y = tape.variable(x.value.dims);
+  kernels.geluForward(x.value.pointer, y.value.pointer, size);
+  tape.record({
+    input: () => {
+      const dy = gradientOf(y).pointer;
+      tape.contribute(x, (dx) => kernels.geluBackward(x.value.pointer, dy, dx, size));
+    },
+  });
+  return y;
+}
+
+/** SwiGLU: x [rows, 2·width], gate first, to silu(gate)·up [rows, width] (Shazeer, 2020). */
+export function swiglu(tape: Tape, x: Variable): Variable {
+  const { kernels } = tape;
+  const [rows, both] = x.value.dims as [number, number];
+  const width = both / 2;
+  const y = tape.variable([rows, width]);
+  kernels.swigluForward(x.value.pointer, y.value.pointer, rows, width);
+  tape.record({
+    input: () => {
+      const dy = gradientOf(y).pointer;
+      tape.contribute(x, (dx) => kernels.swigluBackward(x.value.pointer, dy, dx, rows, width));
+    },
+  });
+  return y;
+}

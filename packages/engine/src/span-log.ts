@@ -1,0 +1,92 @@
+/** Times of a rank's actions in one step, as rows of numbers: no allocation per action. */
+import { type Action, type ActionKind, printAction } from "@trireme/schedulers";
+import type { SpanInput, SpanKind } from "@trireme/timeline";
+
+/** What a rank does: the schedule's actions, and the update of the parameters. */
+export type RankAction = ActionKind | "UPDATE";
+
+/** Order gives the number that a row holds. */
+const kinds: readonly (readonly [RankAction, SpanKind])[] = [
+  ["F", "forward"],
+  ["B", "backward"],
+  ["I", "input-gradient"],
+  ["W", "weight-gradient"],
+  ["SEND_F", "send"],
+  ["SEND_B", "send"],
+  ["RECV_F", "receive"],
+  ["RECV_B", "receive"],
+  ["REDUCE_GRAD", "all-reduce"],
+  ["UPDATE", "optimizer"],
+];
+
+/** kind, stage, microbatch, start, end, bytes, FLOPs. */
+const columns = 7;
+
+export class SpanLog {
+  #rows = new Float64Array(64 * columns);
+  #length = 0;
+
+  clear(): void {
+    this.#length = 0;
+  }
+
+  /** Stage and microbatch are −1 where the action has none; times in seconds; bytes and FLOPs of all of it. */
+  add(
+    action: RankAction,
+    stage: number,
+    microbatch: number,
+    start: number,
+    end: number,
+    bytes: number,
+    flops: number,
+  ): void {
+    const at = this.#length++ * columns;
+    if (at === this.#rows.length) {
+      const wider = new Float64Array(this.#rows.length * 2);
+      wider.set(this.#rows);
+      this.#rows = wider;
+    }
+    const row = this.#rows;
+    row[at] = kinds.findIndex(([name]) => name === action);
+    row[at + 1] = stage;
+    row[at + 2] = microbatch;
+    row[at + 3] = start;
+    row[at + 4] = end;
+    row[at + 5] = bytes;
+    row[at + 6] = flops;
+  }
+
+  /** The rows so far, copied: what travels to another thread. */
+  rows(): Float64Array<ArrayBuffer> {
+    return this.#rows.slice(0, this.#length * columns);
+  }
+}
+
+/** The spans of a rank's rows, with times counted from `origin`. */
+export function* spansOf(
+  rows: Float64Array,
+  rank: number,
+  step: number,
+  origin: number,
+): Iterable<SpanInput> {
+  for (let at = 0; at < rows.length; at += columns) {
+    const [index, stage, microbatch, start, end, bytes, flops] = rows.subarray(at) as Iterable<number> as Row;
+    const [name, kind] = kinds[index]!;
+    const compute = "FBIW".includes(name) || name === "UPDATE";
+    yield {
+      rank,
+      lane: compute ? "compute" : "intra",
+      kind,
+      action: name === "UPDATE" ? name : printAction({ stage, kind: name, microbatch } as Action),
+      start: start - origin,
+      end: end - origin,
+      step,
+      ...(stage >= 0 ? { stage } : {}),
+      ...(microbatch >= 0 ? { microbatch } : {}),
+      bytes,
+      flops,
+    };
+  }
+}
+
+type Row = Iterable<number> & [number, number, number, number, number, number, number];

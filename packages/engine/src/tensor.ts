@@ -1,0 +1,21 @@
+/** A dense row-major f32 array in a rank's WebAssembly memory. */
+export interface Tensor {
+  /** Byte offset of the first element. */
+  readonly pointer: number;
+  /** Length of each dim, outermost first. */
+  readonly dims: readonly number[];
+  /** Number of elements: the product of `dims`. */
+  readonly size: number;
+}
+
+/** The number of elements of an array with these dims. */
+export function elements(dims: readonly number[]): number {
+  let n = 1;
+  for (const dim of dims) n *= dim;
+  return n;
+}
+
+/** The tensor's elements, as a view that stays valid when the memory grows (it is shared). */
+export function view(memory: WebAssembly.Memory, tensor: Tensor): Float32Array {
+  return new Float32Array(memory.buffer, tensor.pointer, tensor.size);
+}

@@ -1,0 +1,131 @@
+import { expect, test } from "vitest";
+import { decodeSafetensors } from "@trireme/checkpoint";
+import { statistics } from "@trireme/timeline";
+import { embeddedRuntime } from "@trireme/engine";
+import { learningRate, smallBatch, smallRun, trainSteps, vocab, withRuntime } from "./small-run.ts";
+
+test("a run restored from a snapshot goes on bit for bit", async () => {
+  const run = smallRun({ dp: 2, pp: 2 });
+  const [snapshot, straight] = await withRuntime(run, async (runtime) => {
+    await trainSteps(runtime, 0, 4);
+    const taken = await runtime.snapshot();
+    return [taken, await trainSteps(runtime, 4, 8)] as const;
+  });
+  expect(snapshot.step).toBe(4);
+  const resumed = await withRuntime(run, async (runtime) => {
+    await runtime.restore(snapshot);
+    expect((await runtime.snapshot()).files).toEqual(snapshot.files);
+    return trainSteps(runtime, 4, 8);
+  });
+  expect(resumed).toEqual(straight);
+});
+
+test("a snapshot of one layout goes on in another", async () => {
+  const [snapshot, straight] = await withRuntime(smallRun({ pp: 4 }), async (runtime) => {
+    await trainSteps(runtime, 0, 4);
+    return [await runtime.snapshot(), await trainSteps(runtime, 4, 8)] as const;
+  });
+  const resumed = await withRuntime(smallRun({ dp: 2, microbatch: 2 }), async (runtime) => {
+    await runtime.restore(snapshot);
+    return trainSteps(runtime, 4, 8);
+  });
+  // Sums in another order, in f32.
+  resumed.forEach((loss, i) => expect(loss).toBeCloseTo(straight[i]!, 4));
+});
+
+test("a snapshot holds every tensor of the model once, under GPT-2's names", async () => {
+  const files = await withRuntime(smallRun({ dp: 2, pp: 2 }), async (runtime) => {
+    return (await runtime.snapshot()).files;
+  });
+  const { tensors } = decodeSafetensors(files[0]!.bytes);
+  const names = tensors.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  expect(names).toContain("wte.weight");
+  expect(names).toContain("h.3.mlp.c_proj.bias");
+  expect(names).not.toContain("lm_head.weight");
+  const attention = tensors.find(({ name }) => name === "h.0.attn.c_attn.weight");
+  expect(attention?.shape).toEqual([32, 96]);
+});
+
+test("evaluation and generation are the same on every layout, and change nothing", async () => {
+  const prompt = Int32Array.of(1, 4, 7);
+  const results = [];
+  for (const degrees of [{}, { dp: 2, pp: 2 }, { pp: 2, vpp: 2, dp: 2 }]) {
+    results.push(
+      await withRuntime(smallRun(degrees), async (runtime) => {
+        await trainSteps(runtime, 0, 3);
+        const before = (await runtime.snapshot()).files;
+        const { loss, tokens } = await runtime.evaluate(smallBatch(99));
+        const likely = await runtime.generate!({ prompt, tokens: 24, temperature: 0, seed: 1 });
+        const drawn = await runtime.generate!({ prompt, tokens: 24, temperature: 1, seed: 1 });
+        expect((await runtime.snapshot()).files).toEqual(before);
+        expect(tokens).toBe(128);
+        expect(drawn.every((token) => token >= 0 && token < vocab)).toBe(true);
+        return { loss, likely: [...likely] };
+      }),
+    );
+  }
+  expect(results[0]!.likely).toHaveLength(24);
+  for (const { loss, likely } of results.slice(1)) {
+    expect(loss).toBeCloseTo(results[0]!.loss, 4);
+    expect(likely).toEqual(results[0]!.likely);
+  }
+});
+
+test("spans of a step lie within it, on every rank", async () => {
+  await withRuntime(smallRun({ dp: 2, pp: 2 }), async (runtime) => {
+    await trainSteps(runtime, 0, 2);
+    const { timeline, seconds } = await runtime.step({ step: 2, batch: smallBatch(2), learningRate });
+    const { makespan, ranks } = statistics(timeline);
+    expect(ranks).toHaveLength(4);
+    expect(makespan).toBeLessThanOrEqual(seconds);
+    for (const { busy } of ranks) expect(busy).toBeGreaterThan(0);
+  });
+});
+
+test.each([
+  [{ tp: 2 }, "the embedded engine does not carry out tp 2; use tp 1"],
+  [{ zero: 1 }, "zero 1"],
+  [{ recompute: "full" }, "recompute full"],
+  [{ precision: "bf16" }, "precision bf16"],
+  [{ sequence: 17 }, "sequence 17 on a model with context 16"],
+] as const)("a plan it cannot carry out is refused in one line: %j", async (change, message) => {
+  const run = smallRun({});
+  const odd = { ...run, plan: { ...run.plan, ...change } };
+  await expect(embeddedRuntime().start(odd)).rejects.toThrow(message);
+});
+
+test("strange batches, prompts and calls out of order are refused", async () => {
+  await expect(embeddedRuntime().snapshot()).rejects.toThrow("call start(run) first");
+  await withRuntime(smallRun({}), async (runtime) => {
+    await expect(runtime.start(smallRun({}))).rejects.toThrow("has been started");
+    const batch = smallBatch(0);
+    const short = { ...batch, tokens: batch.tokens.subarray(1) };
+    await expect(runtime.step({ step: 0, batch: short, learningRate })).rejects.toThrow("135 tokens");
+    batch.tokens[5] = vocab;
+    await expect(runtime.evaluate(batch)).rejects.toThrow("token 31 is outside");
+    const request = { tokens: 1, temperature: 0, seed: 0 };
+    await expect(runtime.generate!({ ...request, prompt: new Int32Array(0) })).rejects.toThrow(
+      "prompt is empty",
+    );
+    await expect(runtime.restore({ step: 1, files: [] })).rejects.toThrow("model.safetensors");
+  });
+});
+
+test("a learning rate that is no number is refused before it reaches the weights", async () => {
+  await withRuntime(smallRun({}), async (runtime) => {
+    const input = { step: 0, batch: smallBatch(0), learningRate: Number.NaN };
+    await expect(runtime.step(input)).rejects.toThrow("learning rate NaN");
+  });
+});
+
+test("a rank that fails ends all ranks with an error that names it", async () => {
+  // The table of 60 million tokens does not fit the 4 GiB that a rank can address.
+  const run = smallRun({ dp: 2, pp: 2 }, { vocab: 60e6 });
+  const runtime = embeddedRuntime();
+  const begin = performance.now();
+  await expect(runtime.start(run)).rejects.toThrow(/^rank \d: a rank needs .* GiB, but its memory/);
+  // Peers hear of it at once and do not sit out their deadline of a minute.
+  expect(performance.now() - begin).toBeLessThan(30_000);
+  await runtime.stop();
+});
