@@ -12,10 +12,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: [...conditions, "module", "node", "development|production"] } },
   test: {
     include: [slow ? "test/slow/**/*.test.ts" : "test/**/*.test.ts"],
-    exclude: [
-      ...(slow ? [] : ["test/slow/**"]),
-      ...(dist ? ["test/**/*.source.test.ts"] : []),
-    ],
+    exclude: [...(slow ? [] : ["test/slow/**"]), ...(dist ? ["test/**/*.source.test.ts"] : [])],
     testTimeout: slow ? 600_000 : 60_000,
   },
 });

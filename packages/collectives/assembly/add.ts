@@ -44,7 +44,7 @@ export function addI32(out: usize, a: usize, b: usize, n: usize): void {
 export function widenBf16(out: usize, a: usize, n: usize): void {
   const end = out + (n << 2);
   while (out < end) {
-    store<u32>(out, <u32>load<u16>(a) << 16);
+    store<u32>(out, (<u32>load<u16>(a)) << 16);
     out += 4;
     a += 2;
   }
@@ -59,14 +59,33 @@ export function addBf16(out: usize, a: usize, n: usize): void {
     const x = v128.load(a);
     // A bf16 is the upper half of an f32: interleave with zeros below.
     const low = i8x16.shuffle(zero, x, 0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23);
-    const high = i8x16.shuffle(zero, x, 8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30, 31);
+    const high = i8x16.shuffle(
+      zero,
+      x,
+      8,
+      9,
+      24,
+      25,
+      10,
+      11,
+      26,
+      27,
+      12,
+      13,
+      28,
+      29,
+      14,
+      15,
+      30,
+      31,
+    );
     v128.store(out, f32x4.add(v128.load(out), low));
     v128.store(out, f32x4.add(v128.load(out, 16), high), 16);
     out += 32;
     a += 16;
   }
   while (out < end) {
-    store<f32>(out, load<f32>(out) + reinterpret<f32>(<u32>load<u16>(a) << 16));
+    store<f32>(out, load<f32>(out) + reinterpret<f32>((<u32>load<u16>(a)) << 16));
     out += 4;
     a += 2;
   }

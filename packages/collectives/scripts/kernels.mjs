@@ -22,7 +22,9 @@ const { status, stderr } = spawnSync(process.execPath, [compiler, "assembly/add.
   encoding: "utf8",
 });
 if (status !== 0) throw new Error(stderr);
-const lines = readFileSync(out).toString("base64").match(/.{1,90}/g);
+const lines = readFileSync(out)
+  .toString("base64")
+  .match(/.{1,90}/g);
 rmSync(folder, { recursive: true });
 const source = `/** assembly/add.ts compiled to WebAssembly, base64; written by \`pnpm kernels\`. */
 export const kernelBytes: string = [

@@ -1,4 +1,7 @@
-import { communicatorArena, flightRecord } from "@trireme/collectives";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { communicatorArena, createCommunicator, flightRecord } from "@trireme/collectives";
 import { afterAll, expect, test } from "vitest";
 import { type Outcome, Ranks, values } from "./ranks.ts";
 
@@ -16,6 +19,28 @@ test.each([1, 2, 3, 4, 5])(
     expect(values(outcomes)).toEqual(Array.from({ length: ranks }, () => []));
   },
 );
+
+test.each([1, 2, 3, 5])("variants with counts, in place and bf16 on %i ranks", async (ranks) => {
+  const outcomes = await threads.run<string[]>("counted", ranks);
+  expect(values(outcomes)).toEqual(Array.from({ length: ranks }, () => []));
+});
+
+test("sums have the same bits on every run and however they are cut", async () => {
+  const arenas = [
+    {},
+    { slotBytes: 64 },
+    { slotBytes: 1024, slots: 1 },
+    { oneShotBytes: 0 },
+    { oneShotBytes: 1e6, slotBytes: 256 },
+    {},
+  ];
+  const runs = [];
+  for (const options of arenas) {
+    const memory = communicatorArena(4, options);
+    runs.push(...values(await threads.run<number[]>("bits", 4, { memory, argument: 997 })));
+  }
+  for (const bits of runs) expect(bits).toEqual(runs[0]);
+});
 
 test("messages longer than a channel pass round a ring beside outstanding all-reduces", async () => {
   const memory = communicatorArena(4, { slotBytes: 4096, slots: 2 });
@@ -60,9 +85,7 @@ test("a send and a receive of different types fail on all ranks", async () => {
 
 test("a rank that stalls is named at the deadline, on all ranks", async () => {
   const memory = communicatorArena(3);
-  const messages = failures(
-    await threads.run("late", 3, { memory, deadline: 0.3, argument: 900 }),
-  );
+  const messages = failures(await threads.run("late", 3, { memory, deadline: 0.3, argument: 900 }));
   expect(messages).toEqual([messages[0], messages[0], messages[0]]);
   expect(messages[0]).toMatch(
     /^DEADLINE: all-reduce 2 of ranks 0, 1, 2: rank \d waited 3\d\d.* ms for ranks? (.*, )?2; rank 2 did not call it$/,
@@ -88,6 +111,42 @@ test("a rank that leaves fails those that wait for it at once", async () => {
   expect(messages[0]).toBe("returned");
   expect(messages[1]).toMatch(/^CLOSED: all-reduce 1 of ranks 0, 1, 2: rank \d waits for rank.* 0/);
   expect(messages[2]).toBe(messages[1]);
+});
+
+test("arguments that cannot be meant are refused where they are made", () => {
+  const now = (): number => 0;
+  expect(() => communicatorArena(0)).toThrow("ranks 0 must be an integer of at least 1");
+  expect(() => communicatorArena(2, { slots: 3 })).toThrow("slots 3 must be a power of two");
+  expect(() => communicatorArena(2, { slotBytes: 100 })).toThrow("slotBytes 100 must be");
+  expect(() => communicatorArena(4000, { slotBytes: 2 ** 20 })).toThrow("more than 4 GiB");
+  const memory = communicatorArena(1, { groups: 1 });
+  const one = (more: object) => () =>
+    createCommunicator({ memory, rank: 0, ranks: 1, now, ...more });
+  expect(one({ ranks: 2 })).toThrow("ranks 2, but the arena was made for 1");
+  expect(one({ rank: 1 })).toThrow("rank 1 must be an integer in 0..0");
+  expect(one({ deadline: 0 })).toThrow("deadline 0 s must be more than 0");
+  expect(one({ memory: { buffer: new ArrayBuffer(8) } })).toThrow("the memory is not shared");
+  const c = createCommunicator({ memory, rank: 0, ranks: 1, now });
+  expect(() => c.group([1])).toThrow("rank 1 must be an integer in 0..0");
+  expect(() => c.group([0, 0])).toThrow("names a rank twice");
+  c.group([0]);
+  expect(() => c.group([0])).toThrow("one more than the 1 this arena holds");
+  const four = new Float32Array(4);
+  expect(() => c.send(four, 0)).toThrow("talks to itself");
+  expect(() => c.reduceScatter(four, new Float32Array(3))).toThrow("counts [3] end at 3, but the buffer has 4");
+  expect(() => c.allGather(four, new Int32Array(4))).toThrow("both buffers must be of one type");
+  expect(() => c.allGatherV(four, four, { counts: [-1] })).toThrow("must be 1 integers of at least 0");
+  expect(() => c.allReduce(new Float64Array(1) as never)).toThrow("use Float32Array (f32)");
+  expect(() => c.scatter(undefined, four, 0)).toThrow("the root passes the whole");
+  c.close();
+  expect(() => c.barrier()).toThrow("rank 0 has closed this communicator");
+});
+
+test("the checked-in kernels are a fresh build of their source", () => {
+  const script = fileURLToPath(new URL("../scripts/kernels.mjs", import.meta.url));
+  const built = spawnSync(process.execPath, [script], { encoding: "utf8" });
+  const stored = new URL("../src/communicator/kernel-bytes.ts", import.meta.url);
+  expect(built.stdout).toBe(readFileSync(stored, "utf8"));
 });
 
 test("waiting does not spin", async () => {

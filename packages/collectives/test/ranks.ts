@@ -10,7 +10,9 @@ const tsx = pathToFileURL(require.resolve("tsx/esm/api").replace(/\.cjs$/, ".mjs
 const programs = new URL("./rank-programs.ts", import.meta.url).href;
 
 /** What a rank's program returned, or the error it threw. */
-export type Outcome<T> = { readonly value: T } | { readonly code: string; readonly message: string };
+export type Outcome<T> =
+  | { readonly value: T }
+  | { readonly code: string; readonly message: string };
 
 export interface RankOptions {
   readonly memory?: SharedMemory;

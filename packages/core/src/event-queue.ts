@@ -43,7 +43,10 @@ export class EventQueue {
   push(time: Seconds, payload: number): void {
     // Written so that NaN is refused too.
     if (!(time >= this.#now)) {
-      throw new TriremeError("PAST_EVENT", `event at ${time} s, but the clock is at ${this.#now} s`);
+      throw new TriremeError(
+        "PAST_EVENT",
+        `event at ${time} s, but the clock is at ${this.#now} s`,
+      );
     }
     if (this.#size === this.#times.length) this.#grow();
     const entry = this.#entered++;

@@ -12,12 +12,18 @@ export function layerActivations(m: Model, p: Plan): Bytes {
   const tokens = (p.microbatch * p.sequence) / p.cp;
   const rows = p.sequenceParallel ? tokens / p.tp : tokens;
   if (p.recompute === "full") return rows * m.hidden * e;
+  // Input and second residual; queries, values and context; gate and down products.
+  if (p.recompute === "operators") {
+    const split =
+      (m.heads + m.kvHeads + m.heads) * m.headDim + (m.activation === "swiglu" ? 1 : 2) * m.ffn;
+    return e * (2 * rows * m.hidden + (tokens / p.tp) * split);
+  }
   return storedByLayer(m, p, p.recompute === "selective");
 }
 
 /** Bytes that exist only while a layer is at work: all it would have kept, when it is recomputed. */
 export function layerWorkspace(m: Model, p: Plan): Bytes {
-  if (p.recompute === "full") return storedByLayer(m, p, false);
+  if (p.recompute === "full" || p.recompute === "operators") return storedByLayer(m, p, false);
   if (p.recompute === "selective") return storedByLayer(m, p, false) - storedByLayer(m, p, true);
   return 0;
 }
@@ -28,11 +34,15 @@ function storedByLayer(m: Model, p: Plan, withoutScores: boolean): Bytes {
   const rows = p.sequenceParallel ? tokens / p.tp : tokens;
   const mask = p.dropout > 0 ? 1 : 0;
   // Inputs of both norms and of both column-parallel products, and the masks of both branches.
-  const replicated = rows * m.hidden * (4 * e + 2 * mask);
+  // Elementary operations keep their 32-bit and scaled copies of the norms' inputs.
+  const norms = m.norm === "rmsnorm" && !p.fusedNorm ? 2 * (8 + e) : 0;
+  // What a product keeps for its weight gradient is its quantised input.
+  const operand = p.matrixPrecision === undefined ? e : 1;
+  const replicated = rows * m.hidden * (2 * e + 2 * operand + 2 * mask + norms);
   const qkv = (m.heads + 2 * m.kvHeads) * m.headDim * e;
   const context = m.heads * m.headDim * e;
-  const gate = m.activation === "swiglu" ? 2 : 1;
-  const split = (tokens / p.tp) * (qkv + context + (gate + 1) * m.ffn * e);
+  const gate = m.activation === "swiglu" ? (p.fusedElementwise ? 2 : 3) : 1;
+  const split = (tokens / p.tp) * (qkv + context + (gate * e + operand) * m.ffn);
   const heads = m.heads / p.tp;
   const scores = p.flashAttention
     ? (4 * p.microbatch * heads * p.sequence) / p.cp

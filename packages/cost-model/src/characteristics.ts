@@ -13,8 +13,15 @@
  *   layer of hidden 1024 forward, recomputed and backward is bound by it: about 3.5 ms on A100
  *   hosts whatever the microbatch (vTrain's measurements, MICRO 2024), 34 operators here.
  */
-import { type Seconds, us } from "@trireme/core";
+import { type Seconds, type Watts, us } from "@trireme/core";
 import type { Accelerator } from "@trireme/topology";
+
+/** Fractions of the dense peak at long sequences, [forward, backward]. */
+export interface AttentionFractions {
+  /** Head dimensions from 96 up. */
+  readonly wide: readonly [number, number];
+  readonly narrow: readonly [number, number];
+}
 
 /** Sustained fractions and fixed times of one architecture. */
 export interface Characteristics {
@@ -22,8 +29,13 @@ export interface Characteristics {
   readonly matrix: number;
   /** Of the dense peak of its format, by a large product of 8- or 4-bit operands. */
   readonly quantised: number;
-  /** Of the dense peak, by flash attention: head dimensions of 128 and more, and 64. */
-  readonly attention: { readonly wide: number; readonly narrow: number };
+  /** Of the dense peak, by flash attention. */
+  readonly attention: AttentionFractions & {
+    /** Kernels of an earlier generation than the device's best. */
+    readonly older: Readonly<Partial<Record<1 | 2 | 3, AttentionFractions>>>;
+  };
+  /** Power that matrix products on random data would take at the full clock, were there no limit; 0 where unknown. */
+  readonly demand: Watts;
   /** Of the memory bandwidth, by a kernel that streams. */
   readonly memory: number;
   /** Between two kernels on the device: start, ramp and drain. */
@@ -32,31 +44,72 @@ export interface Characteristics {
   readonly dispatch: Seconds;
 }
 
-const gpu = { quantised: 0.66, memory: 0.82, gap: us(3), dispatch: us(60) };
+const gpu = { demand: 0, quantised: 0.66, memory: 0.82, gap: us(3), dispatch: us(60) };
 
 const known: Readonly<Record<string, Characteristics>> = {
-  volta: { ...gpu, dispatch: us(100), matrix: 0.78, attention: { wide: 0.5, narrow: 0.45 } },
-  ampere: { ...gpu, dispatch: us(100), matrix: 0.81, attention: { wide: 0.65, narrow: 0.56 } },
-  hopper: { ...gpu, matrix: 0.74, attention: { wide: 0.5, narrow: 0.38 } },
-  blackwell: { ...gpu, matrix: 0.74, attention: { wide: 0.5, narrow: 0.4 } },
-  cdna2: { ...gpu, matrix: 0.6, attention: { wide: 0.3, narrow: 0.25 } },
-  cdna3: { ...gpu, matrix: 0.51, attention: { wide: 0.35, narrow: 0.3 } },
+  volta: {
+    ...gpu,
+    demand: 340,
+    dispatch: us(100),
+    matrix: 0.78,
+    attention: { wide: [0.5, 0.5], narrow: [0.45, 0.45], older: {} },
+  },
+  ampere: {
+    ...gpu,
+    demand: 480,
+    dispatch: us(100),
+    matrix: 0.81,
+    attention: {
+      wide: [0.7, 0.63],
+      narrow: [0.6, 0.55],
+      older: { 1: { wide: [0.5, 0.25], narrow: [0.45, 0.31] } },
+    },
+  },
+  hopper: {
+    ...gpu,
+    quantised: 0.7,
+    demand: 1300,
+    matrix: 0.8,
+    attention: {
+      wide: [0.6, 0.5],
+      narrow: [0.47, 0.38],
+      older: {
+        1: { wide: [0.33, 0.18], narrow: [0.3, 0.22] },
+        2: { wide: [0.365, 0.335], narrow: [0.325, 0.29] },
+      },
+    },
+  },
+  blackwell: {
+    ...gpu,
+    quantised: 0.74,
+    demand: 1590,
+    matrix: 0.78,
+    attention: {
+      wide: [0.5, 0.5],
+      narrow: [0.4, 0.4],
+      older: { 2: { wide: [0.2, 0.2], narrow: [0.18, 0.18] } },
+    },
+  },
+  cdna2: { ...gpu, matrix: 0.6, attention: { wide: [0.3, 0.3], narrow: [0.25, 0.25], older: {} } },
+  cdna3: { ...gpu, matrix: 0.51, attention: { wide: [0.35, 0.35], narrow: [0.3, 0.3], older: {} } },
 };
 
 const other: Readonly<Record<Accelerator["kind"], Characteristics>> = {
-  gpu: { ...gpu, matrix: 0.7, attention: { wide: 0.4, narrow: 0.35 } },
+  gpu: { ...gpu, matrix: 0.7, attention: { wide: [0.4, 0.4], narrow: [0.35, 0.35], older: {} } },
   tpu: {
+    demand: 0,
     matrix: 0.85,
     quantised: 0.7,
-    attention: { wide: 0.5, narrow: 0.4 },
+    attention: { wide: [0.5, 0.5], narrow: [0.4, 0.4], older: {} },
     memory: 0.85,
     gap: us(2),
     dispatch: 0,
   },
   cpu: {
+    demand: 0,
     matrix: 0.7,
     quantised: 0.7,
-    attention: { wide: 0.35, narrow: 0.35 },
+    attention: { wide: [0.35, 0.35], narrow: [0.35, 0.35], older: {} },
     memory: 0.7,
     gap: us(1),
     dispatch: 0,
@@ -66,4 +119,14 @@ const other: Readonly<Record<Accelerator["kind"], Characteristics>> = {
 /** The characteristics of an accelerator: its architecture's, or those of its kind. */
 export function characteristics(a: Accelerator): Characteristics {
   return known[a.architecture] ?? other[a.kind];
+}
+
+/**
+ * Fraction of the full clock that a device holds through a training step. Under a power limit the
+ * clock settles where idle + (demand − idle) c³ meets it: dynamic power goes with frequency and
+ * the square of a voltage that follows it.
+ */
+export function sustainedClock(a: Accelerator): number {
+  const { demand } = characteristics(a);
+  return demand <= a.tdp ? 1 : Math.cbrt((a.tdp - a.idlePower) / (demand - a.idlePower));
 }

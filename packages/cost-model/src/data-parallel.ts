@@ -6,6 +6,7 @@
  */
 import type { Seconds } from "@trireme/core";
 import { type Model, type Plan, bytesOf } from "@trireme/workload";
+import { overlapped } from "./overlap.ts";
 import type { StepCosts } from "./step-costs.ts";
 
 /** Exposed data-parallel time of the slowest pipeline rank, and the sum of a tied embedding's gradients. */
@@ -34,7 +35,9 @@ function exposedOnRank(plan: Plan, costs: StepCosts, rank: number, model: Model)
   }
   // Whole chunks without virtual stages are cut into buckets by the framework: a layer's at least.
   const pieces = plan.vpp > 1 ? plan.vpp : Math.max(1, Math.floor(model.layers / plan.pp));
-  const outlasting = (time: Seconds, behind: Seconds): Seconds =>
-    Math.max(time - behind * (1 - 1 / pieces), time / pieces);
-  return outlasting(reduce, backward) + outlasting(gather, forward);
+  const share = 1 - 1 / pieces;
+  return (
+    overlapped(reduce, backward * share, reduce / pieces) +
+    overlapped(gather, forward * share, gather / pieces)
+  );
 }

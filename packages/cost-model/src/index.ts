@@ -1,5 +1,5 @@
-export { type Characteristics, characteristics } from "./characteristics.ts";
-export { type Pricer, measuredPricer, rooflinePricer } from "./pricer.ts";
+export { type Characteristics, characteristics, sustainedClock } from "./characteristics.ts";
+export { type Pricer, type RooflineOptions, measuredPricer, rooflinePricer } from "./pricer.ts";
 export { type PricedOperator } from "./stage-costs.ts";
 export { type Communication } from "./groups.ts";
 export { type StepCosts, type StepOptions, stepCosts } from "./step-costs.ts";
@@ -9,7 +9,13 @@ export {
   closedFormMakespan,
   pipelineCosts,
 } from "./pipeline-time.ts";
-export { type Memory, type MemoryOverhead, type RankMemory, memory } from "./memory.ts";
+export {
+  type Memory,
+  type MemoryOverhead,
+  type RankMemory,
+  gpuOverhead,
+  memory,
+} from "./memory.ts";
 export {
   type Breakdown,
   type Cost,

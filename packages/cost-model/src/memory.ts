@@ -11,7 +11,7 @@ import {
   microbatches,
   stageParameters,
   stages,
-  vocabShard,
+  lossVocab,
 } from "@trireme/workload";
 import { layerActivations, layerWorkspace } from "./activation-memory.ts";
 
@@ -122,8 +122,12 @@ function rankMemory(
   };
 }
 
-/** Logits, their 32-bit copy that becomes the probabilities, and its gradient in training precision. */
+/**
+ * Logits, their 32-bit copy that becomes the probabilities, and its gradient in training precision;
+ * elementary operations hold two more 32-bit copies at their peak.
+ */
 function headActivations(m: Model, p: Plan): Bytes {
   const e = bytesOf(p.precision);
-  return ((p.microbatch * p.sequence) / p.cp) * vocabShard(m, p) * (e + 4 + (e === 4 ? 4 : e));
+  const tokens = (p.microbatch * p.sequence) / p.cp;
+  return tokens * lossVocab(m, p) * (p.fusedElementwise ? 2 * e + 4 : 2 * e + 12);
 }

@@ -2,7 +2,11 @@
 import { TriremeError, type Seconds, nearestName } from "@trireme/core";
 import type { Accelerator, Precision } from "@trireme/topology";
 import type { Operator } from "@trireme/workload";
-import { characteristics } from "./characteristics.ts";
+import {
+  type AttentionFractions,
+  type Characteristics,
+  characteristics,
+} from "./characteristics.ts";
 import { gemmTime } from "./gemm-time.ts";
 
 /** Gives the time of operators. */
@@ -15,15 +19,37 @@ export interface Pricer {
   dispatch?(op: Operator): Seconds;
 }
 
+/** What a roofline is told beside the device. */
+export interface RooflineOptions {
+  /** Fraction of the full clock; 1, a kernel alone, when left out. A step holds `sustainedClock`. */
+  readonly clock?: number;
+}
+
 /** Rounding of the mask's diagonal and the start of each block of queries, in positions (FlashAttention-2, Figs. 5 and 6). */
 const causalRamp = 450;
+/** The same without a mask. */
+const fullRamp = 150;
+
+/** Fractions of the kernels' generation: the device's best where the form names none, or none older is known. */
+function attentionFractions(c: Characteristics, form: string): AttentionFractions {
+  const version = /^flash([123])/.exec(form)?.[1];
+  return (
+    (version === undefined ? undefined : c.attention.older[Number(version) as 1 | 2 | 3]) ??
+    c.attention
+  );
+}
 
 /**
  * Times by mechanism: products by tiles and waves (`gemmTime`), attention by its arithmetic and
  * sequence length, everything else by the bytes it moves; memory traffic bounds each from below.
  * Throws TriremeError "PRECISION" when the accelerator does not compute in `precision`.
  */
-export function rooflinePricer(a: Accelerator, precision: Precision): Pricer {
+export function rooflinePricer(
+  a: Accelerator,
+  precision: Precision,
+  options: RooflineOptions = {},
+): Pricer {
+  const clock = options.clock ?? 1;
   const peak = a.peak[precision];
   if (peak === undefined) {
     const near =
@@ -32,22 +58,27 @@ export function rooflinePricer(a: Accelerator, precision: Precision): Pricer {
   }
   const c = characteristics(a);
   const bandwidth = a.memoryBandwidth * c.memory;
-  const units = { rate: peak * c.matrix, multiprocessors: a.multiprocessors, bandwidth };
+  const units = { rate: peak * clock * c.matrix, multiprocessors: a.multiprocessors, bandwidth };
   const price = (op: Operator): Seconds => {
     if (op.kind === "gemm") {
       const [batch, m, n, k] = op.shape;
       const quantised = op.form === "fp8" || op.form === "fp4";
-      const rate = quantised ? (a.peak[op.form] ?? 0) * c.quantised : units.rate;
+      const rate = quantised ? (a.peak[op.form] ?? 0) * clock * c.quantised : units.rate;
       if (rate === 0) throw new TriremeError("PRECISION", `${a.name} has no ${op.form} arithmetic`);
       if (a.kind !== "gpu") return Math.max(op.flops / rate, op.bytes / bandwidth);
       return gemmTime({ ...units, rate }, batch!, m!, n!, k!, op.bytes);
     }
     if (op.kind === "attention") {
       const [, , , sequence, headDim] = op.shape;
-      const rate = peak * (headDim! >= 96 ? c.attention.wide : c.attention.narrow);
+      const fractions = attentionFractions(c, op.form);
+      const rate =
+        peak *
+        clock *
+        (headDim! >= 96 ? fractions.wide : fractions.narrow)[op.pass === "input-gradient" ? 1 : 0];
       // Plain attention multiplies the narrow matrices of single heads, then reads and writes scores.
       if (op.form.startsWith("plain")) return op.flops / rate + op.bytes / bandwidth;
-      return Math.max((op.flops / rate) * (1 + causalRamp / sequence!), op.bytes / bandwidth);
+      const ramp = op.form.includes("full") ? fullRamp : causalRamp;
+      return Math.max((op.flops / rate) * (1 + ramp / sequence!), op.bytes / bandwidth);
     }
     return op.bytes / bandwidth;
   };

@@ -17,6 +17,7 @@ import type {
 } from "@trireme/workload";
 import { stageOperators } from "@trireme/workload";
 import type { Communication } from "./groups.ts";
+import { overlapped } from "./overlap.ts";
 import type { Pricer } from "./pricer.ts";
 
 /** An operator of a pass with its time. */
@@ -111,7 +112,7 @@ function exposedTensorParallel(
     if (c.axis === "dp" || c.pass !== pass) continue;
     const time = network.collective(c.kind, c.axis, c.bytes);
     const behind = hidingProduct(p, c, priced);
-    exposed += c.count * (behind === undefined ? time : Math.max(0, time - behind));
+    exposed += c.count * (behind === undefined ? time : overlapped(time, behind, 0));
   }
   return exposed;
 }
@@ -127,8 +128,11 @@ function hidingProduct(
   priced: readonly PricedOperator[],
 ): Seconds | undefined {
   if (c.axis === "cp") return attentionOf(p, priced, c.pass);
-  const gather = p.sequenceParallel && c.kind === "all-gather" && c.pass === "weight-gradient";
+  const beside = p.overlapGradientProducts;
+  const gather =
+    beside && p.sequenceParallel && c.kind === "all-gather" && c.pass === "weight-gradient";
   const scatter =
+    beside &&
     c.pass === "input-gradient" &&
     c.kind === (p.sequenceParallel ? "reduce-scatter" : "all-reduce");
   if (gather) return meanProduct(priced, "input-gradient");
@@ -173,5 +177,5 @@ function exposedSharding(
     time += c.count * units * network.collective(c.kind, "dp", c.bytes / units);
   }
   if (!p.overlapDataParallel || time === 0) return time;
-  return Math.max(time - behind, time / Math.max(1, s.layers));
+  return overlapped(time, behind, time / Math.max(1, s.layers));
 }

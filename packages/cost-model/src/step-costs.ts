@@ -11,6 +11,7 @@ import {
   stageParameters,
   stages,
 } from "@trireme/workload";
+import { sustainedClock } from "./characteristics.ts";
 import { type Communication, communication } from "./groups.ts";
 import { type Pricer, rooflinePricer } from "./pricer.ts";
 import { type PricedOperator, type StageCosts, stageCosts } from "./stage-costs.ts";
@@ -51,7 +52,9 @@ export interface StepOptions {
 /** Prices every stage of a plan; stages that compute the same are priced once. */
 export function stepCosts(o: StepOptions): StepCosts {
   const { model, plan, cluster } = o;
-  const pricer = o.pricer ?? rooflinePricer(hostOf(cluster, 0).accelerator, plan.precision);
+  const device = hostOf(cluster, 0).accelerator;
+  const pricer =
+    o.pricer ?? rooflinePricer(device, plan.precision, { clock: sustainedClock(device) });
   const network = communication(cluster, plan);
   const list = stages(model, plan);
   const known = new Map<string, StageCosts>();

@@ -1,8 +1,9 @@
 /**
- * A fingerprint of a dataset: two independent 32-bit lanes of MurmurHash3's x86 body over the values,
- * not over their bytes, so that it does not depend on how wide they are stored or on byte order.
- * It tells data sets apart by accident of configuration; it does not resist an adversary.
+ * Fingerprints of data: two independent 32-bit lanes of MurmurHash3's x86 body over values, not over
+ * their bytes, so that they do not depend on how wide the values are stored or on byte order. They
+ * tell data apart by accident of configuration; they do not resist an adversary.
  */
+import { type ByteReader, readBytes } from "./byte-reader.ts";
 
 class Lane {
   #state: number;
@@ -31,23 +32,59 @@ class Lane {
   }
 }
 
+/** 16 hex digits over lists of 32-bit integers and over how long each list is. */
+export function fingerprintValues(lists: Iterable<ArrayLike<number>>): string {
+  const lanes = [new Lane(0x2545f491), new Lane(0x9e3779b9)];
+  for (const list of lists) {
+    for (const lane of lanes) {
+      lane.add(list);
+      lane.add(words(list.length));
+    }
+  }
+  return lanes.map((lane) => lane.digits()).join("");
+}
+
+/** 16 hex digits over texts. */
+export function fingerprintTexts(texts: readonly string[]): string {
+  return fingerprintValues(texts.map((text) => new TextEncoder().encode(text)));
+}
+
 /** 16 hex digits over the tokens, the ends of documents and the size of the vocabulary. */
 export function fingerprint(
   tokens: ArrayLike<number>,
   documents: Float64Array | Uint32Array,
   vocabulary: number,
 ): string {
-  // Ends are split in two words: they may exceed 2³².
-  const high = Float64Array.from(documents, (end) => Math.floor(end / 2 ** 32));
-  const low = Float64Array.from(documents, (end) => end % 2 ** 32);
-  return [0x2545f491, 0x9e3779b9]
-    .map((seed) => {
-      const lane = new Lane(seed);
-      lane.add(tokens);
-      lane.add(high);
-      lane.add(low);
-      lane.add([tokens.length, documents.length, vocabulary]);
-      return lane.digits();
-    })
-    .join("");
+  return fingerprintValues([tokens, ...wordLists(documents), words(vocabulary)]);
+}
+
+/** Low and high words of integers that may exceed 2³². */
+export function wordLists(
+  values: Float64Array | Uint32Array,
+): readonly [Float64Array, Float64Array] {
+  return [
+    Float64Array.from(values, (value) => value % 2 ** 32),
+    Float64Array.from(values, (value) => Math.floor(value / 2 ** 32)),
+  ];
+}
+
+const blocks = 64;
+const blockBytes = 4096;
+
+/**
+ * What stands for the content of a large file in a fingerprint: its size, and up to 64 blocks of 4 KiB
+ * spread evenly from its start to its end. All of a file below 256 KiB.
+ */
+export function* sampledBytes(reader: ByteReader): Generator<ArrayLike<number>> {
+  yield words(reader.size);
+  const last = Math.max(0, reader.size - blockBytes);
+  const count = Math.min(blocks, Math.ceil(reader.size / blockBytes));
+  for (let i = 0; i < count; i++) {
+    const offset = count === 1 ? 0 : Math.floor((last * i) / (count - 1));
+    yield readBytes(reader, offset, Math.min(blockBytes, reader.size - offset));
+  }
+}
+
+function words(value: number): readonly number[] {
+  return [value % 2 ** 32, Math.floor(value / 2 ** 32)];
 }

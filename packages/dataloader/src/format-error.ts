@@ -9,7 +9,11 @@ export class FormatError extends TriremeError {
   readonly offset: number | undefined;
 
   constructor(file: string, offset: number | undefined, reason: string, options?: ErrorOptions) {
-    super("FORMAT", `${file}${offset === undefined ? "" : ` at byte ${offset}`}: ${reason}`, options);
+    super(
+      "FORMAT",
+      `${file}${offset === undefined ? "" : ` at byte ${offset}`}: ${reason}`,
+      options,
+    );
     this.name = "FormatError";
     this.file = file;
     this.offset = offset;

@@ -6,5 +6,68 @@ export { characterTokenizer } from "./character-tokenizer.ts";
 export { type TokenDataset, tokenDataset, tokenize } from "./token-dataset.ts";
 export { type LoadPlan, type Placement, firstRow, placementOf, samplesOf } from "./load-plan.ts";
 export { type LoaderIdentity, type LoaderState } from "./loader-state.ts";
+export { FormatError } from "./format-error.ts";
+export { type ByteReader, memoryReader, readAhead } from "./byte-reader.ts";
+export { type TokenType, tokenTypeFor, tokenWidth } from "./token-type.ts";
+export {
+  type TokenSource,
+  concatenateSources,
+  datasetSource,
+  megatronSource,
+} from "./token-source.ts";
+export { type MegatronIndex, decodeMegatronIndex, encodeMegatronIndex } from "./megatron-index.ts";
+export { type LlmcModel, encodeLlmcShard, llmcSource } from "./llmc-shard.ts";
+export { type MdsArray, type MdsElement, type MdsElements } from "./mds-array.ts";
+export { type MdsValue } from "./mds-encoding.ts";
+export {
+  type MdsColumns,
+  type MdsSample,
+  type MdsShard,
+  type MdsShardOptions,
+  decodeMdsShard,
+  encodeMdsSample,
+  encodeMdsShard,
+  mdsColumns,
+} from "./mds-shard.ts";
+export { type MdsFile, type MdsShardInfo, decodeMdsIndex, encodeMdsIndex } from "./mds-index.ts";
+export { type TarEntry, readTar, tarContent } from "./tar.ts";
+export { encodeTar } from "./tar-writer.ts";
+export {
+  type WebSample,
+  type WebSampleData,
+  encodeWebDataset,
+  readWebDataset,
+} from "./webdataset.ts";
+export { type JsonLine, encodeJsonLines, readJsonLines, textField } from "./json-lines.ts";
+export { type JsonValue } from "./python-json.ts";
+export { type Blend, type BlendOptions, type Exhausted, blend, exhaustiveBlend } from "./blend.ts";
+export { type MixturePoint, temperedWeights, weightsAt } from "./mixture.ts";
+export {
+  type SampleIndex,
+  type SampleIndexOptions,
+  epochsFor,
+  sampleIndex,
+} from "./sample-index.ts";
+export { shuffleDocuments } from "./shuffled-documents.ts";
+export {
+  type LongDocuments,
+  type Packing,
+  type PackingMethod,
+  type PackingOptions,
+  pack,
+  packedRows,
+  packingFill,
+} from "./packing.ts";
+export { type PackedRow, type ReadDocument, packedRow } from "./packed-row.ts";
+export {
+  type Balance,
+  type BalanceOptions,
+  type SequenceCost,
+  balanceGreedy,
+  balanceKarmarkarKarp,
+  sequenceCost,
+} from "./balance.ts";
+export { type Chunk, causalPairs, requiredMultiple, zigzagChunks } from "./context-parallel.ts";
 export { type Batch, type Loader, type LoaderOptions, createLoader } from "./loader.ts";
 export { firstInvalidUtf8 } from "./utf8.ts";
+export { type BatchStreamOptions, type BatchWorker, streamBatches } from "./batch-stream.ts";

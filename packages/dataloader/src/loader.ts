@@ -9,10 +9,12 @@ import { keyedPermutation } from "./keyed-permutation.ts";
 import type { LoadPlan } from "./load-plan.ts";
 import { type LoaderIdentity, type LoaderState, stepOfState } from "./loader-state.ts";
 import type { TokenDataset } from "./token-dataset.ts";
+import { type TokenSource, datasetSource } from "./token-source.ts";
 
 /** What a loader reads, and how it is dealt out. */
 export interface LoaderOptions {
-  readonly dataset: TokenDataset;
+  /** Tokens in memory, or a stream of them in files. */
+  readonly dataset: TokenDataset | TokenSource;
   /** Tokens a sample trains on; one more is read for the last label. */
   readonly sequence: number;
   /** Samples of a step over all ranks; a multiple of dp · microbatch. */
@@ -69,18 +71,18 @@ export function createLoader(options: LoaderOptions): Loader {
       `global batch ${globalBatch} is not a multiple of dp(${dp}) x microbatch(${microbatch}) = ${quantum}; the nearest is ${nearest}`,
     );
   }
-  const tokens = dataset.tokens;
-  const samplesPerEpoch = Math.floor((tokens.length - 1) / sequence);
+  const source = "tokens" in dataset ? datasetSource(dataset) : dataset;
+  const samplesPerEpoch = Math.floor((source.length - 1) / sequence);
   if (samplesPerEpoch < 1) {
     throw new TriremeError(
       "LOADER",
-      `${tokens.length} tokens hold no sample of sequence(${sequence}) + 1 tokens; ` +
-        (tokens.length < 2
+      `${source.length} tokens hold no sample of sequence(${sequence}) + 1 tokens; ` +
+        (source.length < 2
           ? "give at least 2 tokens"
-          : `use a sequence of at most ${tokens.length - 1}, or more text`),
+          : `use a sequence of at most ${source.length - 1}, or more text`),
     );
   }
-  const identity: LoaderIdentity = { dataset: dataset.fingerprint, sequence, globalBatch, seed };
+  const identity: LoaderIdentity = { dataset: source.fingerprint, sequence, globalBatch, seed };
   const lastStep = Math.floor(Number.MAX_SAFE_INTEGER / globalBatch) - 1;
   const checkStep = (step: number): void => {
     if (!Number.isInteger(step) || step < 0 || step > lastStep) {
@@ -114,8 +116,7 @@ export function createLoader(options: LoaderOptions): Loader {
       const width = sequence + 1;
       const out = new Int32Array(globalBatch * width);
       for (let row = 0; row < globalBatch; row++) {
-        const start = samples[row]! * sequence;
-        out.set(tokens.subarray(start, start + width), row * width);
+        source.read(samples[row]! * sequence, out.subarray(row * width, (row + 1) * width));
       }
       return { step, tokens: out, rows: globalBatch, width };
     },

@@ -31,9 +31,13 @@ export interface MegatronIndex {
 export function encodeMegatronIndex(index: MegatronIndex): Uint8Array<ArrayBuffer> {
   const { type, lengths, documents, modes } = index;
   const wrong = faultOf(index);
-  if (wrong !== undefined) throw new TriremeError("DATASET", `an index that makes no sense: ${wrong}`);
+  if (wrong !== undefined)
+    throw new TriremeError("DATASET", `an index that makes no sense: ${wrong}`);
   const size =
-    headerBytes + 12 * lengths.length + 8 * documents.length + (modes === undefined ? 0 : lengths.length);
+    headerBytes +
+    12 * lengths.length +
+    8 * documents.length +
+    (modes === undefined ? 0 : lengths.length);
   const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
   for (let i = 0; i < magic.length; i++) bytes[i] = magic.charCodeAt(i);
@@ -56,7 +60,8 @@ export function encodeMegatronIndex(index: MegatronIndex): Uint8Array<ArrayBuffe
     setCount(view, at, document);
     at += 8;
   }
-  if (modes !== undefined) bytes.set(new Uint8Array(modes.buffer, modes.byteOffset, modes.length), at);
+  if (modes !== undefined)
+    bytes.set(new Uint8Array(modes.buffer, modes.byteOffset, modes.length), at);
   return bytes;
 }
 
@@ -65,7 +70,11 @@ export function encodeMegatronIndex(index: MegatronIndex): Uint8Array<ArrayBuffe
  * pointers that follow from the lengths, a document index that ascends from 0 to the number of
  * sequences, and, where `dataBytes` (the size of the `.bin` file) is given, that the two agree.
  */
-export function decodeMegatronIndex(name: string, bytes: Uint8Array, dataBytes?: number): MegatronIndex {
+export function decodeMegatronIndex(
+  name: string,
+  bytes: Uint8Array,
+  dataBytes?: number,
+): MegatronIndex {
   const fail = (offset: number | undefined, reason: string): never => {
     throw new FormatError(name, offset, reason);
   };
@@ -73,19 +82,24 @@ export function decodeMegatronIndex(name: string, bytes: Uint8Array, dataBytes?:
     fail(undefined, `${bytes.byteLength} bytes; the header of an index alone has ${headerBytes}`);
   }
   for (let i = 0; i < magic.length; i++) {
-    if (bytes[i] !== magic.charCodeAt(i)) fail(i, 'no Megatron index: it does not start with "MMIDIDX"');
+    if (bytes[i] !== magic.charCodeAt(i))
+      fail(i, 'no Megatron index: it does not start with "MMIDIDX"');
   }
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const found = count(view, 9);
   if (found !== version) fail(9, `version ${found}; only version ${version} is known`);
-  const type = tokenTypeOf(bytes[17]!) ?? fail(17, `element type ${bytes[17]}; the types are 1 to 8`);
+  const type =
+    tokenTypeOf(bytes[17]!) ?? fail(17, `element type ${bytes[17]}; the types are 1 to 8`);
   const sequences = count(view, 18) ?? fail(18, "more than 2^53-1 sequences");
   const entries = count(view, 26) ?? fail(26, "more than 2^53-1 documents");
   const plain = headerBytes + 12 * sequences + 8 * entries;
   const size = bytes.byteLength;
   if (size !== plain && size !== plain + sequences) {
     const cut = size < plain ? "cut short" : "too long";
-    fail(undefined, `${sequences} sequences and ${entries} document entries need ${plain} bytes (${plain + sequences} with modes); the file has ${size}: it is ${cut}`);
+    fail(
+      undefined,
+      `${sequences} sequences and ${entries} document entries need ${plain} bytes (${plain + sequences} with modes); the file has ${size}: it is ${cut}`,
+    );
   }
 
   const lengths = new Int32Array(sequences);
@@ -97,7 +111,10 @@ export function decodeMegatronIndex(name: string, bytes: Uint8Array, dataBytes?:
     const pointer = count(view, pointersAt + 8 * i);
     if (lengths[i]! < 0) fail(headerBytes + 4 * i, `sequence ${i} has length ${lengths[i]}`);
     if (pointer !== expected) {
-      fail(pointersAt + 8 * i, `sequence ${i} starts at ${pointer ?? "an unreadable place"}; those before it end at ${expected}`);
+      fail(
+        pointersAt + 8 * i,
+        `sequence ${i} starts at ${pointer ?? "an unreadable place"}; those before it end at ${expected}`,
+      );
     }
     expected += lengths[i]! * width;
   }
@@ -107,10 +124,18 @@ export function decodeMegatronIndex(name: string, bytes: Uint8Array, dataBytes?:
   const documentsAt = pointersAt + 8 * sequences;
   const documents = new Float64Array(entries);
   for (let i = 0; i < entries; i++) {
-    documents[i] = count(view, documentsAt + 8 * i) ?? fail(documentsAt + 8 * i, `document entry ${i} is no count`);
+    documents[i] =
+      count(view, documentsAt + 8 * i) ??
+      fail(documentsAt + 8 * i, `document entry ${i} is no count`);
   }
-  const modes = size === plain || sequences === 0 ? undefined : new Int8Array(bytes.slice(plain).buffer);
-  const index: MegatronIndex = { type, lengths, documents, ...(modes === undefined ? {} : { modes }) };
+  const modes =
+    size === plain || sequences === 0 ? undefined : new Int8Array(bytes.slice(plain).buffer);
+  const index: MegatronIndex = {
+    type,
+    lengths,
+    documents,
+    ...(modes === undefined ? {} : { modes }),
+  };
   const wrong = faultOf(index);
   if (wrong !== undefined) fail(documentsAt, wrong);
   return index;
@@ -120,12 +145,14 @@ function faultOf({ lengths, documents, modes }: MegatronIndex): string | undefin
   const sequences = lengths.length;
   const negative = lengths.findIndex((length) => length < 0);
   if (negative !== -1) return `sequence ${negative} has length ${lengths[negative]}`;
-  if (documents[0] !== 0) return `the document index starts with ${documents[0] ?? "nothing"}; it must start with 0`;
+  if (documents[0] !== 0)
+    return `the document index starts with ${documents[0] ?? "nothing"}; it must start with 0`;
   if (documents.at(-1) !== sequences) {
     return `the document index ends with ${documents.at(-1)}; it must end with the number of sequences, ${sequences}`;
   }
   const falling = documents.findIndex((start, d) => d > 0 && !(start >= documents[d - 1]!));
-  if (falling !== -1) return `document entry ${falling} is ${documents[falling]}, below the one before it`;
+  if (falling !== -1)
+    return `document entry ${falling} is ${documents[falling]}, below the one before it`;
   if (modes !== undefined && modes.length !== sequences) {
     return `${modes.length} modes for ${sequences} sequences`;
   }

@@ -1,9 +1,11 @@
 /** Tokens that need not be in memory: one stream, read anywhere, in files of several formats. */
 import { TriremeError } from "@trireme/core";
-import type { ByteReader } from "./byte-reader.ts";
+import { type ByteReader, readAhead } from "./byte-reader.ts";
 import { FormatError } from "./format-error.ts";
 import type { MegatronIndex } from "./megatron-index.ts";
-import { type TokenType, decodeTokens, tokenWidth } from "./token-type.ts";
+import { fingerprintTexts, fingerprintValues, sampledBytes, wordLists } from "./fingerprint.ts";
+import type { TokenDataset } from "./token-dataset.ts";
+import { type TokenType, decodeTokens, tokenTypeCode, tokenWidth } from "./token-type.ts";
 
 /** A stream of token ids with random access. */
 export interface TokenSource {
@@ -31,17 +33,12 @@ export function elementSource(
       `${reader.size - offset} bytes of tokens are no whole number of ${width}-byte elements: the file is cut short`,
     );
   }
-  // Grows to the longest read, so that a loader of samples of one size allocates once.
-  let scratch = new Uint8Array(0);
+  const read = readAhead(reader);
   return {
     length,
     fingerprint,
     read(start, into) {
-      const bytes = into.length * width;
-      if (scratch.byteLength < bytes) scratch = new Uint8Array(bytes);
-      const target = scratch.subarray(0, bytes);
-      reader.read(offset + start * width, target);
-      const strange = decodeTokens(type, target, into);
+      const strange = decodeTokens(type, read(offset + start * width, into.length * width), into);
       if (strange !== -1) {
         const at = offset + (start + strange) * width;
         throw new FormatError(reader.name, at, `token ${start + strange} is no id in 0..2^31-1`);
@@ -51,31 +48,39 @@ export function elementSource(
 }
 
 /**
- * The tokens of a Megatron data file, whose index was read for its size. The fingerprint is of the
- * index (lengths, documents, type) and a sample of the data: 64 blocks of up to 4 KiB spread over it.
+ * The tokens of a Megatron data file. The fingerprint is over the index and, of the data, what
+ * `sampledBytes` takes of it.
  */
 export function megatronSource(index: MegatronIndex, data: ByteReader): TokenSource {
-  const print = sampledFingerprint(data, [
-    index.type.length,
-    index.type.charCodeAt(0),
-    tokenWidth(index.type),
-    index.lengths.length,
-    index.documents.length,
-    ...sums(index.lengths),
-    ...sums(index.documents),
-  ]);
-  return elementSource(data, index.type, 0, print);
+  const { type, lengths, documents } = index;
+  const head = [tokenTypeCode(type)];
+  return elementSource(
+    data,
+    type,
+    0,
+    fingerprintValues([head, lengths, ...wordLists(documents), ...sampledBytes(data)]),
+  );
+}
+
+/** The tokens of a dataset in memory. */
+export function datasetSource({ tokens, fingerprint }: TokenDataset): TokenSource {
+  return {
+    length: tokens.length,
+    fingerprint,
+    read: (start, into) => into.set(tokens.subarray(start, start + into.length)),
+  };
 }
 
 /** One stream after another. */
 export function concatenateSources(sources: readonly TokenSource[]): TokenSource {
-  if (sources.length === 0) throw new TriremeError("DATASET", "no sources to concatenate; give at least one");
+  if (sources.length === 0)
+    throw new TriremeError("DATASET", "no sources to concatenate; give at least one");
   const ends: number[] = [];
   let length = 0;
   for (const source of sources) ends.push((length += source.length));
   return {
     length,
-    fingerprint: textFingerprint(sources.map((source) => `${source.length}:${source.fingerprint}`).join(" ")),
+    fingerprint: fingerprintTexts(sources.map((source) => source.fingerprint)),
     read(start, into) {
       let k = ends.findIndex((end) => end > start);
       for (let done = 0; done < into.length; k++) {

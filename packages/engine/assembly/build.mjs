@@ -14,7 +14,8 @@ const target = new URL("../src/kernels/module.ts", import.meta.url);
 /** @returns {Promise<Uint8Array>} the module's bytes */
 export async function compileKernels() {
   let binary;
-  const { error, stderr } = await asc.main(
+  let messages = "";
+  const { error } = await asc.main(
     [
       "index.ts",
       "--outFile",
@@ -37,14 +38,23 @@ export async function compileKernels() {
       "--converge",
     ],
     {
+      // Sources end in .as, because AssemblyScript is not quite TypeScript (it has decorated
+      // functions) and tools that read .ts stumble over it; the compiler asks for .ts.
       readFile: (name, base) =>
-        readFile(new URL(name, `file://${base}/`), "utf8").catch(() => null),
+        readFile(new URL(name.replace(/\.ts$/, ".as"), `file://${base}/`), "utf8").catch(
+          () => null,
+        ),
+      stderr: {
+        write: (text) => {
+          messages += String(text);
+        },
+      },
       writeFile: (name, contents) => {
         if (name === "kernels.wasm") binary = contents;
       },
     },
   );
-  if (error !== null || binary === undefined) throw new Error(stderr.toString(), { cause: error });
+  if (error !== null || binary === undefined) throw new Error(messages, { cause: error });
   return binary;
 }
 

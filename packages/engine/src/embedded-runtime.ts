@@ -9,6 +9,7 @@ import { coordinate, defineMesh } from "@trireme/topology";
 import { axes, boundaryBytes, ranks } from "@trireme/workload";
 import type { Failure, Request, StoredParameter, Value } from "./protocol.ts";
 import { RankThread } from "./rank-thread.ts";
+import { createGate, openGate } from "./start-gate.ts";
 import { spansOf } from "./span-log.ts";
 import { parametersOf, snapshotOf } from "./stored-parameters.ts";
 import { checkPlan } from "./supported-plan.ts";
@@ -38,6 +39,8 @@ class Embedded implements EmbeddedRuntime {
   #threads: RankThread[] = [];
   #names: (readonly string[])[] = [];
   #updates = 0;
+  readonly #gate = createGate();
+  #turn = 0;
 
   constructor(deadline: Seconds) {
     this.#deadline = deadline;
@@ -52,11 +55,15 @@ class Embedded implements EmbeddedRuntime {
     const arena = communicatorArena(count, { slots: slotsFor(run, count) });
     for (let rank = 0; rank < count; rank++) {
       const deadline = this.#deadline;
-      const thread = { model, plan, optimizer, seed, rank, arena, deadline };
+      const gate = this.#gate;
+      const thread = { model, plan, optimizer, seed, rank, arena, gate, deadline };
       // Peers of a thread that died would only wait for it.
       this.#threads.push(new RankThread(thread, () => void this.#terminate()));
     }
-    const ready = await this.#collect("ready", this.#threads.map((thread) => thread.ready()));
+    const ready = await this.#collect(
+      "ready",
+      this.#threads.map((thread) => thread.ready()),
+    );
     this.#names = ready.map(({ names }) => names);
   }
 
@@ -64,12 +71,16 @@ class Embedded implements EmbeddedRuntime {
     const { step, learningRate } = input;
     const { plan } = this.#started();
     if (!Number.isFinite(learningRate)) {
-      throw new TriremeError("LEARNING_RATE", `learning rate ${learningRate} is not a finite number`);
+      throw new TriremeError(
+        "LEARNING_RATE",
+        `learning rate ${learningRate} is not a finite number`,
+      );
     }
     const batch = this.#tokens(input.batch);
     const begin = clock();
     const update = this.#updates + 1;
-    const replies = await this.#ask("train", { kind: "train", batch, update, learningRate });
+    const request: Request = { kind: "train", batch, update, learningRate };
+    const replies = await this.#ask("train", () => request);
     const seconds = clock() - begin;
     this.#updates = update;
     const timeline = new TimelineBuilder();
@@ -89,7 +100,8 @@ class Embedded implements EmbeddedRuntime {
 
   async evaluate(batch: Batch): Promise<{ loss: number; tokens: number }> {
     const { plan } = this.#started();
-    const replies = await this.#ask("evaluate", { kind: "evaluate", batch: this.#tokens(batch) });
+    const request: Request = { kind: "evaluate", batch: this.#tokens(batch) };
+    const replies = await this.#ask("evaluate", () => request);
     const tokens = plan.globalBatch * plan.sequence;
     return { loss: replies.reduce((sum, { lossSum }) => sum + lossSum, 0) / tokens, tokens };
   }
@@ -109,21 +121,18 @@ class Embedded implements EmbeddedRuntime {
     const request: Request = { kind: "generate", options: { prompt, count, temperature, seed } };
     // The first replica speaks for all: the others hold the same weights.
     const speakers = this.#threads.filter((_, rank) => this.#isFirstReplica(rank));
-    const replies = await this.#collect(
-      "generate",
-      speakers.map((thread) => thread.request(request)),
-    );
+    const replies = await this.#ask("generate", () => request, speakers);
     return replies.find(({ tokens }) => tokens.length > 0)?.tokens ?? new Int32Array(0);
   }
 
   async gradients(): Promise<ReadonlyMap<string, Float32Array>> {
-    const replies = await this.#ask("gradients", { kind: "gradients" });
+    const replies = await this.#ask("gradients", () => ({ kind: "gradients" }));
     return new Map(replies.flatMap((r) => r.gradients.map((g) => [g.name, g.gradient] as const)));
   }
 
   async snapshot(): Promise<Snapshot> {
     this.#started();
-    const replies = await this.#ask("store", { kind: "store" });
+    const replies = await this.#ask("store", () => ({ kind: "store" }));
     return snapshotOf(
       replies.flatMap(({ parameters }) => parameters),
       this.#updates,
@@ -134,12 +143,7 @@ class Embedded implements EmbeddedRuntime {
     this.#started();
     const stored = new Map(parametersOf(snapshot).map((p) => [p.name, p]));
     const loads = this.#names.map((names) => names.map((name) => fitting(stored.get(name), name)));
-    await this.#collect(
-      "load",
-      this.#threads.map((thread, rank) =>
-        thread.request({ kind: "load", parameters: loads[rank]! }),
-      ),
-    );
+    await this.#ask("load", (rank) => ({ kind: "load", parameters: loads[rank]! }));
     this.#updates = snapshot.step;
   }
 
@@ -184,11 +188,18 @@ class Embedded implements EmbeddedRuntime {
     return coordinate(mesh, rank)[mesh.axes.findIndex(({ name }) => name === "dp")] === 0;
   }
 
-  #ask<K extends Value["kind"]>(kind: K, request: Request): Promise<Reply<K>[]> {
-    return this.#collect(
-      kind,
-      this.#threads.map((thread) => thread.request(request)),
+  /** Sends each of the threads its request, lets all begin, and waits for all. */
+  #ask<K extends Value["kind"]>(
+    kind: K,
+    request: (rank: number) => Request,
+    threads: readonly RankThread[] = this.#threads,
+  ): Promise<Reply<K>[]> {
+    const turn = ++this.#turn | 0;
+    const replies = threads.map((thread) =>
+      thread.request({ turn, request: request(thread.rank) }),
     );
+    openGate(this.#gate, turn);
+    return this.#collect(kind, replies);
   }
 
   /** Every rank's reply, or the error of the rank that failed first by its own doing. */
@@ -206,10 +217,14 @@ class Embedded implements EmbeddedRuntime {
       throw new TriremeError(cause.code, cause.message);
     }
     return replies.map((reply) => {
-      if (reply.kind !== kind) throw new Error(`asked for ${kind}, got ${reply.kind}`);
-      return reply as Reply<K>;
+      if (!isReply(reply, kind)) throw new Error(`asked for ${kind}, got ${reply.kind}`);
+      return reply;
     });
   }
+}
+
+function isReply<K extends Value["kind"]>(reply: Value | Failure, kind: K): reply is Reply<K> {
+  return reply.kind === kind;
 }
 
 /** Whether a rank only reports that a peer failed. */

@@ -1,8 +1,9 @@
 /** What data-parallel replicas, and the two copies of a tied table, do between backward and update. */
 import type { Communicator } from "@trireme/collectives";
+import type { Bytes } from "@trireme/core";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { ParameterSet } from "./parameters.ts";
-import { view } from "./tensor.ts";
+import { type Tensor, view } from "./tensor.ts";
 
 /** The ranks that hold the same parameters, or parts of the same model. */
 export interface SyncGroups {
@@ -17,15 +18,14 @@ export interface SyncGroups {
 /** The table that a tied output head shares. */
 export const tiedTable = "wte.weight";
 
-/** Sums gradients over replicas, then the tied table's over its two copies. */
-export function reduceGradients(
+/** Sums a gradient over the ranks of a group, in place; returns the bytes of it. */
+export function reduceGradient(
   memory: WebAssembly.Memory,
-  parameters: ParameterSet,
-  groups: SyncGroups,
-): void {
-  if (groups.data.ranks > 1) groups.data.allReduce(view(memory, parameters.gradients)).wait();
-  if (groups.tied === undefined) return;
-  groups.tied.allReduce(view(memory, parameters.get(tiedTable).gradient)).wait();
+  gradient: Tensor,
+  group: Communicator,
+): Bytes {
+  group.allReduce(view(memory, gradient)).wait();
+  return gradient.size * 4;
 }
 
 /**

@@ -3,4 +3,5 @@ export {
   type EmbeddedRuntimeOptions,
   embeddedRuntime,
 } from "./embedded-runtime.ts";
+export { type MeasuredLink, measureLink } from "./measure-link.ts";
 export { type MeasureOptions, measureOperators } from "./measure.ts";

@@ -51,16 +51,22 @@ class Operands {
   }
 }
 
-/** The case of a forward operator, and what frees its operands; undefined for other passes. */
-export function operatorCase(
-  operator: Operator,
-  pool: Pool,
-): { run: OperatorCase; free: () => void } | undefined {
-  if (operator.pass !== "forward") return undefined;
+/** A forward operator ready to be timed. */
+export interface TimedOperator {
+  readonly run: OperatorCase;
+  /** What the operator before it has just written, so that it lies in the caches. */
+  readonly input: Tensor;
+  /** Gives the operands back. */
+  readonly free: () => void;
+}
+
+/** The case of a forward operator; the embedding's input are its tokens, too small to matter. */
+export function timedOperator(operator: Operator, pool: Pool): TimedOperator {
   const operands = new Operands(pool);
   const run = forwardCase(operator, operands);
   return {
     run,
+    input: operands.tensors[0]!,
     free: () => {
       for (const tensor of operands.tensors) pool.free(tensor);
     },
@@ -69,7 +75,7 @@ export function operatorCase(
 
 function forwardCase({ kind, form, shape }: Operator, operands: Operands): OperatorCase {
   const fresh = (value: Tensor): Variable => ({ value, needsGradient: true, gradient: undefined });
-  const [a, b, c, d, e] = shape as [number, number, number, number, number];
+  const [a = 0, b = 0, c = 0, d = 0, e = 0] = shape;
   switch (kind) {
     case "gemm": {
       const x = operands.tensor([b, d]);
@@ -100,9 +106,9 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
       return (tape) => residual(tape, fresh(x), fresh(branch));
     }
     case "embedding": {
+      const ids = operands.ids(a, c);
       const table = operands.parameter([c, b]);
       const positions = operands.parameter([a, b]);
-      const ids = operands.ids(a, c);
       return (tape) => embedding(tape, ids, 1, a, table, positions);
     }
     case "loss": {

@@ -4,6 +4,7 @@ import type { Model, Plan } from "@trireme/workload";
 import type { GenerateOptions } from "./generate.ts";
 import type { AdamWOptions } from "./optimizer.ts";
 import type { RankStep } from "./rank.ts";
+import type { StartGate } from "./start-gate.ts";
 
 /** What a thread needs to become a rank. */
 export interface RankSeed {
@@ -14,6 +15,8 @@ export interface RankSeed {
   readonly rank: number;
   /** Shared memory through which ranks exchange messages. */
   readonly arena: SharedMemory;
+  /** Where requests wait until all ranks have them. */
+  readonly gate: StartGate;
   /** Longest wait for a peer. */
   readonly deadline: number;
 }
@@ -41,6 +44,12 @@ export type Request =
   | { readonly kind: "store" }
   | { readonly kind: "gradients" }
   | { readonly kind: "load"; readonly parameters: readonly StoredParameter[] };
+
+/** A request and its number at the gate. */
+export interface Turn {
+  readonly turn: number;
+  readonly request: Request;
+}
 
 export type Value =
   | { readonly kind: "ready"; readonly names: readonly string[]; readonly bytes: number }

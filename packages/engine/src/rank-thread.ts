@@ -1,6 +1,6 @@
 /** The main thread's end of one rank: requests go in, and each gets exactly one reply. */
 import type { Worker } from "node:worker_threads";
-import type { Failure, RankSeed, Request, Value } from "./protocol.ts";
+import type { Failure, RankSeed, Turn, Value } from "./protocol.ts";
 import { spawn } from "./spawn.ts";
 
 export class RankThread {
@@ -20,7 +20,7 @@ export class RankThread {
       onDeath(this.#dead.message);
       for (const settle of this.#waiting.splice(0)) settle(this.#dead);
     };
-    this.#worker.on("error", (error) => die(`failed: ${(error as Error).message}`));
+    this.#worker.on("error", (error: Error) => die(`failed: ${error.message}`));
     this.#worker.on("exit", (code) => die(`ended with exit code ${code}`));
   }
 
@@ -29,9 +29,10 @@ export class RankThread {
     return this.#reply();
   }
 
-  request(request: Request): Promise<Value | Failure> {
+  /** The rank begins when the gate opens for this turn. */
+  request(turn: Turn): Promise<Value | Failure> {
     if (this.#dead !== undefined) return Promise.resolve(this.#dead);
-    this.#worker.postMessage(request);
+    this.#worker.postMessage(turn);
     return this.#reply();
   }
 

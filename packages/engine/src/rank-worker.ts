@@ -7,13 +7,16 @@ import { defineMesh } from "@trireme/topology";
 import { axes, microbatches, ranks } from "@trireme/workload";
 import { createKernels } from "./kernels/kernels.ts";
 import { createRankMemory } from "./rank-memory.ts";
-import type { Failure, RankSeed, Request, StoredParameter, Value } from "./protocol.ts";
+import type { Failure, RankSeed, Request, StoredParameter, Turn, Value } from "./protocol.ts";
 import { Rank } from "./rank.ts";
+import { awaitGate } from "./start-gate.ts";
 import { type Tensor, view } from "./tensor.ts";
 import { Pool } from "./pool.ts";
 
+// The main thread sends nothing else.
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion
 const seed = workerData as RankSeed;
-const { plan, model, rank: number } = seed;
+const { plan, rank: number } = seed;
 /** Seconds on a clock that all threads of the process share. */
 const now = (): number => (performance.timeOrigin + performance.now()) / 1e3;
 
@@ -115,6 +118,14 @@ parentPort!.postMessage(
     return { kind: "ready", names: rank.parameters.list.map(({ name }) => name), bytes: pool.peak };
   }),
 );
-parentPort!.on("message", (request: Request) => {
-  parentPort!.postMessage(attempt(() => answer(rank, request)));
+parentPort!.on("message", ({ turn, request }: Turn) => {
+  parentPort!.postMessage(
+    attempt(() => {
+      if (awaitGate(seed.gate, turn, seed.deadline)) return answer(rank, request);
+      throw new TriremeError(
+        "DEADLINE",
+        `${request.kind} did not reach all ranks in ${seed.deadline} s`,
+      );
+    }),
+  );
 });

@@ -5,7 +5,7 @@ import { type Action, type Schedule, actionsOf } from "@trireme/schedulers";
 import { type Mesh, coordinate, groupOf, rankAt } from "@trireme/topology";
 import { type Model, type Plan, type Stage, stages } from "@trireme/workload";
 import { generate, type GenerateOptions } from "./generate.ts";
-import { gradientNorm, reduceGradients, type SyncGroups, tiedTable } from "./gradient-sync.ts";
+import { gradientNorm, reduceGradient, type SyncGroups, tiedTable } from "./gradient-sync.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import { type AdamWOptions, adamw, clipFactor } from "./optimizer.ts";
 import { stageParameters } from "./parameter-specs.ts";
@@ -103,15 +103,22 @@ export class Rank {
     kernels.fill(parameters.gradients.pointer, 0, parameters.gradients.size);
     const lossSum = this.#player.train(this.#actions);
 
-    const computed = now();
-    reduceGradients(pool.memory, parameters, this.#groups);
-    const bytes = parameters.gradients.size * 4;
-    const first = this.#stages[0]!.stage;
-    const reduced = now();
-    spans.add("REDUCE_GRAD", first, -1, computed, reduced, bytes, 0);
+    const { data, tied } = this.#groups;
+    const { memory } = pool;
+    let before = now();
+    if (data.ranks > 1) {
+      const bytes = reduceGradient(memory, parameters.gradients, data);
+      spans.add("REDUCE_GRAD", this.#stages[0]!.stage, -1, before, now(), bytes, 0);
+      before = now();
+    }
+    if (tied !== undefined) {
+      const bytes = reduceGradient(memory, parameters.get(tiedTable).gradient, tied);
+      spans.add("TIED", -1, -1, before, now(), bytes, 0);
+      before = now();
+    }
     const norm = gradientNorm(kernels, parameters, this.owns, this.#groups.pipeline);
     adamw(kernels, parameters, optimizer, update, learningRate, clipFactor(norm, optimizer.clip));
-    spans.add("UPDATE", -1, -1, reduced, now(), 0, 0);
+    spans.add("UPDATE", -1, -1, before, now(), 0, 0);
     return { lossSum, gradientNorm: norm };
   }
 

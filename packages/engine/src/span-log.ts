@@ -1,9 +1,9 @@
 /** Times of a rank's actions in one step, as rows of numbers: no allocation per action. */
-import { type Action, type ActionKind, printAction } from "@trireme/schedulers";
+import { type ActionKind, printAction } from "@trireme/schedulers";
 import type { SpanInput, SpanKind } from "@trireme/timeline";
 
-/** What a rank does: the schedule's actions, and the update of the parameters. */
-export type RankAction = ActionKind | "UPDATE";
+/** What a rank does: a schedule's actions, the sum of the tied table's gradients, the update. */
+export type RankAction = ActionKind | "TIED" | "UPDATE";
 
 /** Order gives the number that a row holds. */
 const kinds: readonly (readonly [RankAction, SpanKind])[] = [
@@ -16,6 +16,7 @@ const kinds: readonly (readonly [RankAction, SpanKind])[] = [
   ["RECV_F", "receive"],
   ["RECV_B", "receive"],
   ["REDUCE_GRAD", "all-reduce"],
+  ["TIED", "all-reduce"],
   ["UPDATE", "optimizer"],
 ];
 
@@ -62,6 +63,13 @@ export class SpanLog {
   }
 }
 
+/** The name of an action, in the grammar of schedules where it has a word for it. */
+function actionName(kind: RankAction, stage: number, microbatch: number): string {
+  if (kind === "UPDATE") return "optimizer";
+  if (kind === "TIED") return "REDUCE_GRAD/tied";
+  return printAction({ stage, kind, microbatch });
+}
+
 /** The spans of a rank's rows, with times counted from `origin`. */
 export function* spansOf(
   rows: Float64Array,
@@ -70,23 +78,22 @@ export function* spansOf(
   origin: number,
 ): Iterable<SpanInput> {
   for (let at = 0; at < rows.length; at += columns) {
-    const [index, stage, microbatch, start, end, bytes, flops] = rows.subarray(at) as Iterable<number> as Row;
-    const [name, kind] = kinds[index]!;
+    const stage = rows[at + 1]!;
+    const microbatch = rows[at + 2]!;
+    const [name, kind] = kinds[rows[at]!]!;
     const compute = "FBIW".includes(name) || name === "UPDATE";
     yield {
       rank,
       lane: compute ? "compute" : "intra",
       kind,
-      action: name === "UPDATE" ? name : printAction({ stage, kind: name, microbatch } as Action),
-      start: start - origin,
-      end: end - origin,
+      action: actionName(name, stage, microbatch),
+      start: rows[at + 3]! - origin,
+      end: rows[at + 4]! - origin,
       step,
       ...(stage >= 0 ? { stage } : {}),
       ...(microbatch >= 0 ? { microbatch } : {}),
-      bytes,
-      flops,
+      bytes: rows[at + 5]!,
+      flops: rows[at + 6]!,
     };
   }
 }
-
-type Row = Iterable<number> & [number, number, number, number, number, number, number];

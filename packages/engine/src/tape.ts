@@ -103,6 +103,7 @@ export class Tape {
 
 /** The gradient of a variable that the loss depends on; a missing one is a bug in an operation. */
 export function gradientOf(x: Variable): Tensor {
-  if (x.gradient === undefined) throw new Error(`no gradient reached a value of [${x.value.dims}]`);
+  if (x.gradient === undefined)
+    throw new Error(`no gradient reached a value of [${x.value.dims.join()}]`);
   return x.gradient;
 }

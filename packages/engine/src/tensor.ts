@@ -15,6 +15,13 @@ export function elements(dims: readonly number[]): number {
   return n;
 }
 
+/** Rows and columns of a matrix. */
+export function matrixDims({ dims }: Tensor): readonly [rows: number, cols: number] {
+  const [rows, cols] = dims;
+  if (rows === undefined || cols === undefined) throw new Error(`[${dims.join()}] is no matrix`);
+  return [rows, cols];
+}
+
 /** The tensor's elements, as a view that stays valid when the memory grows (it is shared). */
 export function view(memory: WebAssembly.Memory, tensor: Tensor): Float32Array {
   return new Float32Array(memory.buffer, tensor.pointer, tensor.size);

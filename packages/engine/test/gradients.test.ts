@@ -69,7 +69,11 @@ test.each([
   const shape = { batch, sequence, heads, kvHeads, headDim, rotaryBase };
   const error = bench.worstError((tape) => {
     // The operator turns queries and keys in place: each run starts from a copy.
-    const copy = residual(tape, qkv, { value: zeros(bench, qkv.value.dims), needsGradient: false, gradient: undefined });
+    const copy = residual(tape, qkv, {
+      value: zeros(bench, qkv.value.dims),
+      needsGradient: false,
+      gradient: undefined,
+    });
     return attention(tape, copy, shape);
   });
   expect(error).toBeLessThan(tolerance);
@@ -139,12 +143,20 @@ test.each([
   }
   const tokens = bench.ids([0, 1, 2, 3, 4, 6, 6, 5, 0, 1]);
   const error = bench.worstError((tape) =>
-    stageForward(tape, model, stage, parameters, { batch: 2, sequence: 5, tokens, hidden: undefined }),
+    stageForward(tape, model, stage, parameters, {
+      batch: 2,
+      sequence: 5,
+      tokens,
+      hidden: undefined,
+    }),
   );
   expect(error).toBeLessThan(tolerance);
 });
 
-function zeros(bench: Bench, dims: readonly number[]): { pointer: number; dims: readonly number[]; size: number } {
+function zeros(
+  bench: Bench,
+  dims: readonly number[],
+): { pointer: number; dims: readonly number[]; size: number } {
   const tensor = bench.pool.allocate(dims);
   bench.values(tensor).fill(0);
   return tensor;

@@ -75,7 +75,11 @@ test("evaluation and generation are the same on every layout, and change nothing
 test("spans of a step lie within it, on every rank", async () => {
   await withRuntime(smallRun({ dp: 2, pp: 2 }), async (runtime) => {
     await trainSteps(runtime, 0, 2);
-    const { timeline, seconds } = await runtime.step({ step: 2, batch: smallBatch(2), learningRate });
+    const { timeline, seconds } = await runtime.step({
+      step: 2,
+      batch: smallBatch(2),
+      learningRate,
+    });
     const { makespan, ranks } = statistics(timeline);
     expect(ranks).toHaveLength(4);
     expect(makespan).toBeLessThanOrEqual(seconds);
@@ -101,7 +105,9 @@ test("strange batches, prompts and calls out of order are refused", async () => 
     await expect(runtime.start(smallRun({}))).rejects.toThrow("has been started");
     const batch = smallBatch(0);
     const short = { ...batch, tokens: batch.tokens.subarray(1) };
-    await expect(runtime.step({ step: 0, batch: short, learningRate })).rejects.toThrow("135 tokens");
+    await expect(runtime.step({ step: 0, batch: short, learningRate })).rejects.toThrow(
+      "135 tokens",
+    );
     batch.tokens[5] = vocab;
     await expect(runtime.evaluate(batch)).rejects.toThrow("token 31 is outside");
     const request = { tokens: 1, temperature: 0, seed: 0 };

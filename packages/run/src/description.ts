@@ -93,8 +93,9 @@ export interface OptimizerSection {
   readonly learningRate: number;
   readonly minimumLearningRate?: number | undefined;
   readonly warmup: number;
-  readonly schedule: "constant" | "cosine" | "linear" | "wsd";
+  readonly schedule: "constant" | "cosine" | "linear" | "inverse-sqrt" | "wsd";
   readonly decay?: number | undefined;
+  readonly decayShape: "linear" | "cosine" | "sqrt";
   readonly beta1: number;
   readonly beta2: number;
   readonly epsilon: number;
@@ -105,6 +106,7 @@ export interface OptimizerSection {
 /** When the state is saved, and how many saves stay. */
 export interface CheckpointSection {
   readonly every?: number | undefined;
+  readonly interval?: number | undefined;
   readonly keep: number;
   readonly directory?: string | undefined;
 }

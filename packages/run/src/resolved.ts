@@ -1,4 +1,5 @@
 /** A run with nothing left to derive: what simulator, engine and command line read. */
+import type { Seconds } from "@trireme/core";
 import type { Cluster } from "@trireme/topology";
 import type { Model, Plan } from "@trireme/workload";
 import type { Path } from "./problem.ts";
@@ -20,9 +21,11 @@ export interface ResolvedOptimizer {
   readonly minimumLearningRate: number;
   /** Steps of linear warm-up. */
   readonly warmup: number;
-  readonly schedule: "constant" | "cosine" | "linear" | "wsd";
+  readonly schedule: "constant" | "cosine" | "linear" | "inverse-sqrt" | "wsd";
   /** Last steps in which `wsd` decays. */
   readonly decay: number;
+  /** How `wsd` decays. */
+  readonly decayShape: "linear" | "cosine" | "sqrt";
   readonly beta1: number;
   readonly beta2: number;
   readonly epsilon: number;
@@ -33,7 +36,10 @@ export interface ResolvedOptimizer {
 
 /** When the state is saved besides at the end, how many saves stay, and where. */
 export interface ResolvedCheckpoint {
+  /** Steps between saves. */
   readonly every?: number;
+  /** Training time between saves. */
+  readonly interval?: Seconds;
   readonly keep: number;
   readonly directory?: string;
 }

@@ -152,10 +152,14 @@ const optimizerSection: z.ZodType<OptimizerSection> = z.strictObject({
     .describe("where the schedule ends; default a tenth of learningRate"),
   warmup: z.int().min(0).default(0).describe("steps of linear warm-up"),
   schedule: z
-    .enum(["constant", "cosine", "linear", "wsd"])
+    .enum(["constant", "cosine", "linear", "inverse-sqrt", "wsd"])
     .default("cosine")
-    .describe("learning rate after warm-up"),
+    .describe("learning rate after warm-up; wsd is warm-up, stable, decay"),
   decay: count("last steps in which wsd decays; default a fifth of the steps").optional(),
+  decayShape: z
+    .enum(["linear", "cosine", "sqrt"])
+    .default("linear")
+    .describe("how wsd decays; sqrt is one minus the root of the share that is over"),
   beta1: fraction("decay of the first moment").default(0.9),
   beta2: fraction("decay of the second moment").default(0.95),
   epsilon: z.number().positive().default(1e-8).describe("added to the root of the second moment"),
@@ -182,6 +186,10 @@ const runSection: z.ZodType<RunDescription> = z.strictObject({
   checkpoint: z
     .strictObject({
       every: count("steps between saves; default only at the end").optional(),
+      interval: quantity(
+        "time",
+        "training time between saves, instead of or beside every",
+      ).optional(),
       keep: count("newest saves that stay").default(2),
       directory: z.string().min(1).optional().describe("where; default in the run folder"),
     })

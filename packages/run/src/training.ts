@@ -24,13 +24,14 @@ export function resolveTraining(resolution: Resolution, d: RunDescription): Reso
   const steps = stepsOf(resolution, d);
   const seedOf = (section: string, stated: number | undefined): number =>
     resolution.orElse([section, "seed"], stated, d.seed, "seed");
-  const { every, keep, directory } = d.checkpoint;
+  const { every, interval, keep, directory } = d.checkpoint;
   return {
     ...(d.data === undefined ? {} : { data: { ...d.data, seed: seedOf("data", d.data.seed) } }),
     optimizer: resolveOptimizer(resolution, d, steps),
     steps,
     checkpoint: {
       ...(every === undefined ? {} : { every }),
+      ...(interval === undefined ? {} : { interval }),
       keep,
       ...(directory === undefined ? {} : { directory }),
     },

@@ -74,6 +74,7 @@ async function steps(options: RunLoopOptions): Promise<RunSummary> {
   const stepSeconds: Seconds[] = [];
   let [firstLoss, lastLoss, tokens] = [Number.NaN, Number.NaN, 0];
   let validationLoss: number | undefined;
+  let sinceSave: Seconds = 0;
   let step = from;
   while (step < run.steps) {
     if (signal?.aborted === true) break;
@@ -90,8 +91,11 @@ async function steps(options: RunLoopOptions): Promise<RunSummary> {
     if (step % run.evaluate.every === 0 || step === run.steps) {
       validationLoss = (await evaluate(options, step, on)) ?? validationLoss;
     }
-    const due = run.checkpoint.every !== undefined && step % run.checkpoint.every === 0;
-    if (due || options.saveRequested?.() === true) await saver?.save(runtime, step);
+    sinceSave += result.seconds;
+    if (saveIsDue(run, step, sinceSave) || options.saveRequested?.() === true) {
+      await saver?.save(runtime, step);
+      sinceSave = 0;
+    }
   }
   const reason = step < run.steps ? "signal" : "done";
   if (saver !== undefined && step > from && saver.saved !== step) await saver.save(runtime, step);
@@ -100,6 +104,14 @@ async function steps(options: RunLoopOptions): Promise<RunSummary> {
   on({ kind: "stop", step, reason });
   const measured = validationLoss === undefined ? {} : { validationLoss };
   return { reason, from, step, firstLoss, lastLoss, ...measured, tokens, stepSeconds };
+}
+
+/** By steps, or by the time of steps: the runtime's, so that it means the same on virtual time. */
+function saveIsDue({ checkpoint }: ResolvedRun, step: number, sinceSave: Seconds): boolean {
+  const { every, interval } = checkpoint;
+  return (
+    (every !== undefined && step % every === 0) || (interval !== undefined && sinceSave >= interval)
+  );
 }
 
 function refuseDivergence(result: StepResult, step: number, rate: number): void {

@@ -12,7 +12,7 @@ import { type CheckpointStore, type Runtime, type Snapshot, snapshotBytes } from
 const stateFile = "state.json";
 
 /** What the loop keeps in a checkpoint beside the weights. */
-export interface LoopState {
+interface LoopState {
   readonly version: 1;
   readonly step: number;
   readonly fingerprint: string;

@@ -52,6 +52,13 @@ describe("a file store", () => {
     );
   });
 
+  it("gives back bytes whose slices are copies, as those of a Buffer are not", async () => {
+    const store = fileStore(root);
+    await store.save(snapshot(1));
+    const [file] = (await store.load(1)).files;
+    expect(file?.bytes.slice(2, 4).buffer.byteLength).toBe(2);
+  });
+
   it("falls back to the one before when the newest lacks bytes, a file or its marker", async () => {
     const store = fileStore(root, { keep: 9 });
     for (const step of [1, 2, 3, 4]) await store.save(snapshot(step));

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 const base = { learningRate: 1, minimumLearningRate: 0.1, warmup: 4, steps: 24 } as const;
-const schedules = ["constant", "cosine", "linear", "wsd"] as const;
+const schedules = ["constant", "cosine", "linear", "inverse-sqrt", "wsd"] as const;
 
 function rates(options: LearningRateOptions): number[] {
   return Array.from({ length: options.steps }, (_, step) => learningRate(options, step));
@@ -39,7 +39,8 @@ describe("every schedule", () => {
           const rate = learningRate({ ...o, minimumLearningRate, schedule }, step);
           expect(rate).toBeGreaterThanOrEqual(0);
           expect(rate).toBeLessThanOrEqual(o.learningRate * (1 + 1e-12));
-          const ended = schedule !== "constant" && step >= Math.max(o.steps, o.warmup);
+          const ends = schedule !== "constant" && schedule !== "inverse-sqrt";
+          const ended = ends && step >= Math.max(o.steps, o.warmup);
           expect(ended ? rate : minimumLearningRate).toBeCloseTo(minimumLearningRate, 9);
         }),
       );
@@ -70,6 +71,22 @@ describe("the shapes", () => {
     expect(all.slice(4, 81).every((rate) => rate === 1)).toBe(true);
     expect(all[90]).toBeCloseTo(0.55, 12);
     expect(rates({ ...base, schedule: "wsd", steps: 100, decay: 50 })[75]).toBeCloseTo(0.55, 12);
+  });
+
+  it("wsd decays in a line, a cosine, or as one minus a root", () => {
+    const wsd = { ...base, schedule: "wsd", minimumLearningRate: 0, steps: 100 } as const;
+    const quarter = (decayShape: "linear" | "cosine" | "sqrt"): number =>
+      learningRate({ ...wsd, decayShape }, 85);
+    expect(quarter("linear")).toBeCloseTo(0.75, 12);
+    expect(quarter("cosine")).toBeCloseTo((1 + Math.SQRT1_2) / 2, 12);
+    expect(quarter("sqrt")).toBeCloseTo(0.5, 12);
+  });
+
+  it("inverse-sqrt halves when the steps quadruple, and has a floor", () => {
+    const schedule = { ...base, warmup: 99, schedule: "inverse-sqrt", steps: 1000 } as const;
+    expect(learningRate(schedule, 99)).toBe(1);
+    expect(learningRate(schedule, 399)).toBeCloseTo(0.5, 12);
+    expect(learningRate(schedule, 1e6)).toBe(0.1);
   });
 
   it("constant is constant, and a minimum is 0 unless stated", () => {

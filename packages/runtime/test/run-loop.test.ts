@@ -53,6 +53,14 @@ describe("the run loop", () => {
     expect(store.mostAtOnce).toBe(1);
   });
 
+  it("saves after so much training time, by the clock of the runtime", async () => {
+    const store = new MemoryStore();
+    const run = smallRun({ checkpoint: { interval: "2 s" } });
+    await runLoop({ run, runtime: new FakeRuntime(), loader: smallLoader(), store });
+    // Steps of half a second each.
+    expect([...store.saves.keys()]).toEqual([4, 8, 10]);
+  });
+
   it("does not save twice where the last step is due anyway", async () => {
     const store = new MemoryStore();
     const run = smallRun({ checkpoint: { every: 5 } });

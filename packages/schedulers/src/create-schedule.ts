@@ -1,5 +1,6 @@
 /** Schedules by name, as a run description gives them. */
 import { TriremeError, nearestName } from "@trireme/core";
+import { chimera } from "./chimera.ts";
 import { vHalf, vMin } from "./controllable-memory.ts";
 import { deepSpeedInference, deepSpeedTrain } from "./deepspeed.ts";
 import { dfsBfs } from "./dfs-bfs.ts";
@@ -50,6 +51,7 @@ const entries: readonly Entry[] = [
   { name: "zb-v", aliases: ["zbv", "zbvzerobubble"], chunks: "two", create: zbV },
   { name: "v-half", aliases: ["vhalf"], chunks: "two", create: vHalf },
   { name: "v-min", aliases: ["vmin"], chunks: "two", create: vMin },
+  { name: "chimera", aliases: ["bidirectional"], chunks: "two", create: chimera },
   { name: "dualpipe", aliases: [], chunks: "two", create: dualPipe },
   { name: "dualpipe-v", aliases: ["dualpipev"], chunks: "two", create: dualPipeV },
   { name: "deepspeed-train", aliases: ["trainschedule"], chunks: "one", create: deepSpeedTrain },

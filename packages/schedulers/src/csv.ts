@@ -32,6 +32,8 @@ export interface ParseScheduleOptions {
   readonly stageRank?: readonly number[];
   /** 2 for DualPipe's two directions. */
   readonly directions?: 1 | 2;
+  /** True: cells are time slots also where none is empty. */
+  readonly slots?: boolean;
 }
 
 /**
@@ -85,7 +87,7 @@ export function parseSchedule(text: string, o: ParseScheduleOptions = {}): Sched
       forwardOnly: !backward,
     },
     1024,
-    idle,
+    idle || o.slots === true,
   );
   for (const cells of rows) {
     for (const [slot, cell] of cells.entries()) {

@@ -39,6 +39,11 @@ export function findDeadlock(s: Schedule, positions: Int32Array): Deadlock | und
     }
     seen.set(rank, heads.length);
     const wait = waitOf(s, positions, rank);
+    if (wait === undefined) {
+      const action = printAction(actionAt(s, positions[rank]!));
+      const message = `${action} on rank ${rank} is not of the schedule's stages and microbatches`;
+      return { cycle: [action], rank, message };
+    }
     heads.push(wait.action);
     const place = findAction(s, wait);
     const wanted = printAction({
@@ -73,8 +78,8 @@ function kindName(kind: number): string {
   return Object.entries(kindCode).find(([, code]) => code === kind)?.[0] ?? "?";
 }
 
-/** What the head action of a stopped rank waits for. */
-function waitOf(s: Schedule, positions: Int32Array, rank: number): Wait {
+/** What the head action of a stopped rank waits for; undefined when nothing is open. */
+function waitOf(s: Schedule, positions: Int32Array, rank: number): Wait | undefined {
   const i = positions[rank]!;
   const chain = stagesPerDirection(s);
   const ran = (place: number): boolean => place < positions[rankOf(s, place)]!;
@@ -123,8 +128,7 @@ function waitOf(s: Schedule, positions: Int32Array, rank: number): Wait {
     return place === undefined || !ran(place);
   });
   const action = printAction(actionAt(s, i));
-  const need = open ?? { stage: s.stage[i]!, microbatch: s.microbatch[i]!, kinds: [s.kind[i]!] };
-  return { rank, action, ...need };
+  return open === undefined ? undefined : { rank, action, ...open };
 }
 
 /** The place of an action in the columns. A search of one row or all: only for error messages. */

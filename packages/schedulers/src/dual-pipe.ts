@@ -36,19 +36,22 @@ export function dualPipe(o: SingleStageOptions): Schedule {
   }
   const half = microbatches / 2;
   const builder = startBuilder("dualpipe", o, 2);
+  if (ranks === 1) {
+    writeSingleRank(builder, half);
+    return builder.finish();
+  }
   for (let r = 0; r < ranks; r++) {
     // The upper half of the ranks sees the two directions with their roles exchanged.
     const upper = r >= ranks / 2;
     const depth = Math.min(r, ranks - 1 - r);
     const here = { stage: r, first: 0 };
     const there = { stage: 2 * ranks - 1 - r, first: half };
-    const middle = depth === ranks / 2 - 1;
     writeRow(builder, upper ? [there, here] : [here, there], {
-      ahead: Math.max(0, Math.ceil(ranks / 2) - depth - 1),
+      ahead: ranks / 2 - depth - 1,
       depth,
       overlaps: half - ranks + depth + 1,
       microbatches: half,
-      separateFirst: middle || ranks === 1,
+      separateFirst: depth === ranks / 2 - 1,
     });
     builder.endRow();
   }
@@ -106,6 +109,18 @@ function startBuilder(name: string, o: SingleStageOptions, directions: 1 | 2): S
     },
     (6 / directions) * ranks * microbatches,
   );
+}
+
+/** Both ends on one rank: the directions take turns, each backward beside the other's forward. */
+function writeSingleRank(builder: ScheduleBuilder, half: number): void {
+  builder.add(F, 0, 0);
+  for (let k = 0; k < half; k++) {
+    builder.add(F, 1, half + k, 1);
+    builder.add(B, 0, k, 2);
+    if (k + 1 < half) builder.add(F, 0, k + 1, 1);
+    builder.add(B, 1, half + k, k + 1 < half ? 2 : 0);
+  }
+  builder.endRow();
 }
 
 interface Phase {

@@ -4,6 +4,7 @@
  * npm package `highs`, an optional peer dependency. The judge of the heuristics.
  */
 import { type Seconds, TriremeError } from "@trireme/core";
+import type loadHighsModule from "highs";
 import {
   type AutomaticOptions,
   automaticShop,
@@ -18,6 +19,8 @@ import type { Schedule } from "./schedule.ts";
 export interface ExactOptions extends AutomaticOptions {
   /** Time for the solver; 60 s when left out. */
   readonly timeLimit?: Seconds;
+  /** True: ask the solver also where the lower bound already proves the heuristic optimal. */
+  readonly alwaysSolve?: boolean;
 }
 
 export type ExactResult =
@@ -44,6 +47,10 @@ const mostBinaries = 2000;
 export async function exactSchedule(o: ExactOptions): Promise<ExactResult> {
   const heuristic = automaticZeroBubble(o);
   if (!heuristic.ok) return heuristic;
+  if (heuristic.gap <= 1e-9 && o.alwaysSolve !== true) {
+    const { schedule, makespan } = heuristic;
+    return { ok: true, schedule, makespan, lowerBound: makespan, optimal: true };
+  }
   const shop = automaticShop(o);
   const upper = heuristic.makespan * (1 + 1e-9);
   const unit = heuristic.makespan / (3 * o.microbatches) || 1;
@@ -72,7 +79,7 @@ export async function exactSchedule(o: ExactOptions): Promise<ExactResult> {
   }
   const order = program.orderOf((op) => {
     const column = solution.Columns[`t${op}`];
-    return column !== undefined && "Primal" in column ? Number(column.Primal) : 0;
+    return column !== undefined && "Primal" in column ? column.Primal : 0;
   });
   const evaluator = new Evaluator(shop);
   // The solver's tolerances may leave its order no better than the one it was to beat.
@@ -87,7 +94,7 @@ export function isExactOverAllOrders(o: AutomaticOptions): boolean {
   return isUniform(automaticShop(o));
 }
 
-type Highs = Awaited<ReturnType<(typeof import("highs"))["default"]>>;
+type Highs = Awaited<ReturnType<typeof loadHighsModule.default>>;
 
 async function loadHighs(): Promise<Highs> {
   try {

@@ -11,6 +11,8 @@
 import type { Seconds } from "@trireme/core";
 import { kindCode } from "./action.ts";
 import { type Schedule, stagesPerDirection } from "./schedule.ts";
+import { weightPriorities } from "./weight-actions.ts";
+import { WeightLane } from "./weight-lane.ts";
 
 /** Seconds of (stage s, microbatch m) at `values[s · perStage + m · perMicrobatch]`. */
 export interface CostTable {
@@ -33,6 +35,9 @@ export interface ExecutionCosts {
   readonly down: Float64Array;
   /** For each action, 1 where a send or receive holds up the rank until it is over. */
   readonly blocking: Uint8Array | undefined;
+  /** Per stage: gathering its weights and reducing its gradients. */
+  readonly unshard: Float64Array;
+  readonly reduceGradient: Float64Array;
 }
 
 /** How far the schedule ran, and when. */
@@ -72,6 +77,9 @@ export function execute(s: Schedule, costs: ExecutionCosts): Execution {
     if (st % chain === chain - 1) for (let m = 0; m < M; m++) arrival[2 * (st * M + m) + 1] = 0;
   }
   const sends = kind.includes(kindCode.SEND_F) || kind.includes(kindCode.SEND_B);
+  const lanes = weightLanes(s, costs, starts, ends);
+  // The UNSHARD that each stage waits for; −1: none.
+  const gather = new Int32Array(lanes === undefined ? 0 : stages).fill(-1);
   const clock = new Float64Array(ranks);
   // What each stopped rank waits for, as a place in `arrival`; −1: it runs or is over.
   const waits = new Int32Array(ranks).fill(-1);
@@ -120,6 +128,12 @@ export function execute(s: Schedule, costs: ExecutionCosts): Execution {
       const m = microbatch[i]!;
       const key = st * M + m;
       let finish = now;
+      if (lanes !== undefined && kind[i]! <= kindCode.B) {
+        for (let j = i; j <= i + (overlap[i] === 1 ? 1 : 0); j++) {
+          const wanted = gather[stage[j]!]!;
+          if (wanted >= 0) now = Math.max(now, lanes[r]!.finish(wanted));
+        }
+      }
       switch (kind[i]!) {
         case kindCode.F: {
           const input = arrival[2 * key]!;
@@ -207,6 +221,16 @@ export function execute(s: Schedule, costs: ExecutionCosts): Execution {
           }
           break;
         }
+        case kindCode.UNSHARD:
+          gather[st] = i;
+          lanes?.[r]!.post(i, now);
+          continue;
+        case kindCode.RESHARD:
+          gather[st] = -1;
+          break;
+        case kindCode.REDUCE_GRAD:
+          lanes?.[r]!.post(i, now);
+          continue;
         default:
           break;
       }
@@ -219,6 +243,7 @@ export function execute(s: Schedule, costs: ExecutionCosts): Execution {
     positions[r] = i;
     clock[r] = now;
   }
+  for (const lane of lanes ?? []) lane.flush();
   let complete = true;
   for (let r = 0; r < ranks; r++) if (positions[r]! < offsets[r + 1]!) complete = false;
   return { starts, ends, positions, complete };
@@ -226,6 +251,21 @@ export function execute(s: Schedule, costs: ExecutionCosts): Execution {
 
 function at(t: CostTable, stage: number, microbatch: number): number {
   return t.values[stage * t.perStage + microbatch * t.perMicrobatch]!;
+}
+
+/** A lane for each rank of a schedule that gathers or reduces weights. */
+function weightLanes(
+  s: Schedule,
+  costs: ExecutionCosts,
+  starts: Float64Array,
+  ends: Float64Array,
+): WeightLane[] | undefined {
+  if (!s.kind.includes(kindCode.UNSHARD) && !s.kind.includes(kindCode.REDUCE_GRAD))
+    return undefined;
+  const priorities = weightPriorities(s);
+  const duration = (i: number): Seconds =>
+    (s.kind[i] === kindCode.UNSHARD ? costs.unshard : costs.reduceGradient)[s.stage[i]!]!;
+  return Array.from({ length: s.ranks }, () => new WeightLane(starts, ends, priorities, duration));
 }
 
 /** A table with one value everywhere. */
@@ -246,5 +286,7 @@ export function unitCosts(s: Schedule): ExecutionCosts {
     up: none,
     down: none,
     blocking: undefined,
+    unshard: none,
+    reduceGradient: none,
   };
 }

@@ -10,13 +10,13 @@ import type { Schedule } from "./schedule.ts";
  */
 export function forwardOnly(s: Schedule): Schedule {
   const { slot, ...shape } = s;
-  const keep: readonly number[] = [
+  const keep: ReadonlySet<number> = new Set([
     kindCode.F,
     kindCode.SEND_F,
     kindCode.RECV_F,
     kindCode.UNSHARD,
     kindCode.RESHARD,
-  ];
+  ]);
   const builder = new ScheduleBuilder(
     { ...shape, name: `${s.name} forward`, forwardOnly: true },
     s.kind.length,
@@ -24,7 +24,7 @@ export function forwardOnly(s: Schedule): Schedule {
   );
   for (let r = 0; r < s.ranks; r++) {
     for (let i = s.offsets[r]!; i < s.offsets[r + 1]!; i++) {
-      if (keep.includes(s.kind[i]!)) {
+      if (keep.has(s.kind[i]!)) {
         builder.add(s.kind[i]!, s.stage[i]!, s.microbatch[i]!, 0, slot?.[i]);
       }
     }

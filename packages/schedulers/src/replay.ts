@@ -6,6 +6,7 @@ import { type Bytes, type Seconds, TriremeError } from "@trireme/core";
 import { kindCode } from "./action.ts";
 import { type CostTable, type ExecutionCosts, constantCost, execute } from "./execute.ts";
 import { describeDeadlock } from "./deadlock.ts";
+import { isLowered } from "./messages.ts";
 import { type Schedule, stagesPerDirection } from "./schedule.ts";
 
 /** A cost that is the same everywhere, or depends on the stage, or also on the microbatch. */
@@ -41,6 +42,9 @@ export interface ReplayCosts {
         readonly steady: Communication;
         readonly coolDown: Communication;
       };
+  /** UNSHARD and REDUCE_GRAD of a stage, on a lane beside the computation; 0 when left out. */
+  readonly unshard?: Seconds | ((stage: number) => Seconds);
+  readonly reduceGradient?: Seconds | ((stage: number) => Seconds);
   /** Bytes that one microbatch keeps on a stage from its F to its B or W. */
   readonly activation?: Bytes | ((stage: number) => Bytes);
 }
@@ -76,7 +80,8 @@ export function replay(s: Schedule, costs: ReplayCosts): Replay {
   }
   const { ranks, offsets, kind, stage } = s;
   const { starts, ends } = run;
-  const perStage = activationBytes(s, costs);
+  endReceives(s, starts, ends);
+  const perStage = stageColumn(s, "activation", costs.activation);
   const busy = new Float64Array(ranks);
   const idle = new Float64Array(ranks);
   const idleInside = new Float64Array(ranks);
@@ -87,7 +92,11 @@ export function replay(s: Schedule, costs: ReplayCosts): Replay {
     let [held, heldBytes, most, mostBytes, time, first, last] = [0, 0, 0, 0, 0, Infinity, 0];
     for (let i = offsets[r]!; i < offsets[r + 1]!; i++) {
       const k = kind[i]!;
-      if (k > kindCode.B) continue;
+      if (k > kindCode.B) {
+        // Nothing waits for the reduction of gradients, but the step ends with it.
+        if (k <= kindCode.REDUCE_GRAD && ends[i]! > makespan) makespan = ends[i]!;
+        continue;
+      }
       if (starts[i]! < first) first = starts[i]!;
       if (ends[i]! > last) last = ends[i]!;
       // Both halves of an overlapped pair span the pair.
@@ -111,6 +120,23 @@ export function replay(s: Schedule, costs: ReplayCosts): Replay {
   }
   for (let r = 0; r < ranks; r++) idle[r] = Math.max(0, makespan - busy[r]!);
   return { makespan, busy, idle, idleInside, peak, peakBytes, starts, ends };
+}
+
+/** A posted receive ends when its data is there, which is when its send ends. */
+function endReceives(s: Schedule, starts: Float64Array, ends: Float64Array): void {
+  if (!isLowered(s)) return;
+  const arrival = new Float64Array(2 * s.stages * s.microbatches);
+  const place = (i: number, step: number): number =>
+    2 * ((s.stage[i]! + step) * s.microbatches + s.microbatch[i]!);
+  for (let i = 0; i < s.kind.length; i++) {
+    if (s.kind[i] === kindCode.SEND_F) arrival[place(i, 1)] = ends[i]!;
+    else if (s.kind[i] === kindCode.SEND_B) arrival[place(i, -1) + 1] = ends[i]!;
+  }
+  for (let i = 0; i < s.kind.length; i++) {
+    if (s.kind[i] === kindCode.RECV_F) ends[i] = Math.max(starts[i]!, arrival[place(i, 0)]!);
+    else if (s.kind[i] === kindCode.RECV_B)
+      ends[i] = Math.max(starts[i]!, arrival[place(i, 0) + 1]!);
+  }
 }
 
 /** Costs as tables, checked. */
@@ -169,6 +195,8 @@ export function executionCosts(s: Schedule, costs: ReplayCosts): ExecutionCosts 
     up,
     down,
     blocking: blockingActions(s, costs.communication ?? "decoupled"),
+    unshard: stageColumn(s, "unshard", costs.unshard),
+    reduceGradient: stageColumn(s, "reduceGradient", costs.reduceGradient),
   };
 }
 
@@ -195,10 +223,13 @@ function checkedCost(name: string, value: number, stage: number): number {
   );
 }
 
-function activationBytes(s: Schedule, costs: ReplayCosts): Float64Array {
-  const { activation = 0 } = costs;
+function stageColumn(
+  s: Schedule,
+  name: string,
+  cost: number | ((stage: number) => number) = 0,
+): Float64Array {
   return Float64Array.from({ length: s.stages }, (_, st) =>
-    checkedCost("activation", typeof activation === "number" ? activation : activation(st), st),
+    checkedCost(name, typeof cost === "number" ? cost : cost(st), st),
   );
 }
 

@@ -7,6 +7,7 @@ import { type Action, kindCode, printAction } from "./action.ts";
 import { findDeadlock } from "./deadlock.ts";
 import { execute, unitCosts } from "./execute.ts";
 import { checkMessages } from "./messages.ts";
+import { rendezvousPositions } from "./rendezvous.ts";
 import { type Schedule, actionAt, stagesPerDirection } from "./schedule.ts";
 
 /**
@@ -37,8 +38,16 @@ export type Validation =
 /** Violations beyond this are not listed. */
 const mostViolations = 100;
 
+export interface ValidateOptions {
+  /**
+   * `buffered` (when left out): a send never waits. `rendezvous`: a send waits for its receive, and
+   * the search for deadlocks takes that into account.
+   */
+  readonly sends?: "buffered" | "rendezvous";
+}
+
 /** Checks the seven rules; linear in the number of actions. */
-export function validate(s: Schedule): Validation {
+export function validate(s: Schedule, o: ValidateOptions = {}): Validation {
   const violations: Violation[] = [];
   const report = (rule: Rule, rank: number, message: string): void => {
     if (violations.length < mostViolations) violations.push({ rule, message, rank });
@@ -47,7 +56,9 @@ export function validate(s: Schedule): Validation {
   checkActions(s, report);
   if (violations.length === 0)
     checkMessages(s, (rank, message) => report("sequence", rank, message));
+  if (violations.length === 0) checkSlots(s, report);
   if (violations.length === 0) checkProgress(s, report);
+  if (violations.length === 0 && o.sends === "rendezvous") checkRendezvous(s, report);
   return violations.length === 0 ? { ok: true } : { ok: false, violations };
 }
 
@@ -173,10 +184,58 @@ function countMessage(s: Schedule, stage: number, microbatch: number, bits: numb
   return `${text("W")} is missing ${where}; every I needs its W`;
 }
 
-/** Time slots in order of dependency, and no deadlock. */
+/** On a grid every action stands in a later slot than its input. */
+function checkSlots(s: Schedule, report: Report): void {
+  const { slot, kind, stage, microbatch, microbatches: M } = s;
+  if (slot === undefined) return;
+  const chain = stagesPerDirection(s);
+  // Place + 1 of each F (even) and B or I (odd).
+  const places = new Int32Array(2 * s.stages * M);
+  const halfOf = (k: number): number =>
+    k === kindCode.F ? 0 : k === kindCode.B || k === kindCode.I ? 1 : -1;
+  for (let i = 0; i < kind.length; i++) {
+    const half = halfOf(kind[i]!);
+    if (half >= 0) places[2 * (stage[i]! * M + microbatch[i]!) + half] = i + 1;
+  }
+  for (let r = 0; r < s.ranks; r++) {
+    for (let i = s.offsets[r]!; i < s.offsets[r + 1]!; i++) {
+      const half = halfOf(kind[i]!);
+      const from = stage[i]! + (half === 0 ? -1 : 1);
+      if (half < 0 || from < 0 || Math.floor(from / chain) !== Math.floor(stage[i]! / chain))
+        continue;
+      const input = places[2 * (from * M + microbatch[i]!) + half]! - 1;
+      if (input < 0 || slot[input]! < slot[i]!) continue;
+      report(
+        "sequence",
+        r,
+        `${printAction(actionAt(s, i))} on rank ${r} in slot ${slot[i]}, but ${printAction(actionAt(s, input))} is in slot ${slot[input]}`,
+      );
+    }
+  }
+}
+
+/** No deadlock where sends do not wait. */
 function checkProgress(s: Schedule, report: Report): void {
   const run = execute(s, unitCosts(s));
   if (run.complete) return;
   const deadlock = findDeadlock(s, run.positions);
   if (deadlock !== undefined) report("deadlock", deadlock.rank, deadlock.message);
+}
+
+/** No deadlock where sends wait for their receives. */
+function checkRendezvous(s: Schedule, report: Report): void {
+  const positions = rendezvousPositions(s);
+  const stopped: string[] = [];
+  for (let r = 0; r < s.ranks; r++) {
+    if (positions[r]! < s.offsets[r + 1]!) {
+      stopped.push(`${printAction(actionAt(s, positions[r]!))} on rank ${r}`);
+    }
+  }
+  if (stopped.length === 0) return;
+  const list = stopped.slice(0, 8).join(", ") + (stopped.length > 8 ? ", …" : "");
+  report(
+    "deadlock",
+    positions.findIndex((at, r) => at < s.offsets[r + 1]!),
+    `deadlock: without buffers these wait for each other: ${list}`,
+  );
 }

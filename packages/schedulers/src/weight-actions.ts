@@ -26,10 +26,12 @@ export function addUnshardReshard(
   for (let r = 0; r < s.ranks; r++) {
     const [from, to] = [s.offsets[r]!, s.offsets[r + 1]!];
     const window = Math.min(most, s.chunks);
+    if (window < 2 && s.overlap.includes(1)) throw tooFew(s);
     const upcoming = nextStages(s, from, to, window);
     const active = new Set<number>();
     for (let i = from; i < to; i++) {
-      if (s.kind[i]! <= kindCode.B) {
+      // Both halves of an overlapped pair find their weights when the pair starts.
+      if (s.kind[i]! <= kindCode.B && s.overlap[i] !== 2) {
         const next = upcoming.subarray((i - from) * window, (i - from + 1) * window);
         for (const st of active) {
           if (next.includes(st)) continue;
@@ -50,6 +52,13 @@ export function addUnshardReshard(
   return builder.finish();
 }
 
+function tooFew(s: Schedule): TriremeError {
+  return new TriremeError(
+    "SCHEDULE",
+    `maxUnsharded = 1, but ${s.name} runs actions of two stages together; use 2`,
+  );
+}
+
 /** For each action of a row the first `window` different stages from there on; −1: no more. */
 function nextStages(s: Schedule, from: number, to: number, window: number): Int32Array {
   const out = new Int32Array((to - from) * window).fill(-1);
@@ -63,21 +72,11 @@ function nextStages(s: Schedule, from: number, to: number, window: number): Int3
         if (at > 0) recent.splice(at, 1);
         recent.unshift(st);
       }
-      // Both halves of an overlapped pair need their weights when the pair starts.
-      if (s.overlap[i] === 2) recent.splice(0, 1);
-      if (s.overlap[i] === 1) insertSecond(recent, s.stage[i + 1]!);
     }
     for (let k = 0; k < Math.min(window, recent.length); k++)
       out[(i - from) * window + k] = recent[k]!;
   }
   return out;
-}
-
-function insertSecond(recent: number[], stage: number): void {
-  const at = recent.indexOf(stage);
-  if (at >= 0 && at <= 1) return;
-  if (at > 1) recent.splice(at, 1);
-  recent.splice(1, 0, stage);
 }
 
 /** Adds REDUCE_GRAD right after the last backward (B or W) of each stage. */

@@ -186,17 +186,17 @@ export class TimelineBuilder {
       version: 1,
       length: n,
       ranks: this.#ranks,
-      rank: this.#rank.slice(0, n),
-      lane: this.#lane.slice(0, n),
-      kind: this.#kind.slice(0, n),
-      action: this.#action.slice(0, n),
-      start: this.#start.slice(0, n),
-      end: this.#end.slice(0, n),
-      step: this.#step.slice(0, n),
-      stage: this.#stage.slice(0, n),
-      microbatch: this.#microbatch.slice(0, n),
-      bytes: this.#bytes.slice(0, n),
-      flops: this.#flops.slice(0, n),
+      rank: filled(this.#rank, n),
+      lane: filled(this.#lane, n),
+      kind: filled(this.#kind, n),
+      action: filled(this.#action, n),
+      start: filled(this.#start, n),
+      end: filled(this.#end, n),
+      step: filled(this.#step, n),
+      stage: filled(this.#stage, n),
+      microbatch: filled(this.#microbatch, n),
+      bytes: filled(this.#bytes, n),
+      flops: filled(this.#flops, n),
       ...parentsOf(n, this.#edges.subarray(0, this.#edgeWords)),
       actions: [...this.#actions],
     };
@@ -223,6 +223,15 @@ type Column = Int32Array | Uint8Array | Uint32Array | Float64Array;
 function grown<C extends Column>(from: C, to: C): C {
   to.set(from);
   return to;
+}
+
+/**
+ * The first n values of a column. A column that is nearly full is shared, not copied: what is added
+ * later comes after them. So ten million spans are not held twice.
+ */
+function filled<C extends Column>(column: C, n: number): C;
+function filled(column: Column, n: number): Column {
+  return n > column.length * 0.875 ? column.subarray(0, n) : column.slice(0, n);
 }
 
 function isInteger(n: number, least: number): boolean {

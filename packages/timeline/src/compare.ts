@@ -1,85 +1,247 @@
 /**
  * Two timelines of the same work side by side, as predicted and as measured: by how much the second
- * is longer, and where. The makespan of a rank is compute + exposed communication + other + idle
- * (statistics.ts), and so is its mean over ranks; the differences of the parts add up to the whole.
+ * takes longer, and why. The second is replayed with one cause after the other undone: its durations
+ * of computing as in the first, then those of communication, then the rest, then its late starts.
+ * What each undoing saves is what the cause has cost; what is left is another order of things. So
+ * the causes add up to the difference whatever the timelines are.
  */
 import type { Seconds } from "@trireme/core";
-import { statistics } from "./statistics.ts";
+import { criticalPath } from "./critical-path.ts";
+import { type DependencyGraph, dependencyGraph, replayEnds } from "./dependency-graph.ts";
+import { hiddenTimes } from "./hidden-times.ts";
+import { type Category, type SpanKind, categoryOf, spanKinds } from "./kind.ts";
+import { matchSpans } from "./match-spans.ts";
 import type { Timeline } from "./timeline.ts";
 
-/** Seconds by which the second timeline is longer, split by cause. */
+/** Seconds by which the second timeline is longer, split by cause; negative where it gained. */
 export interface Causes {
-  /** More or less arithmetic. */
+  /** Computing that takes another time, or more or less of it. */
   readonly compute: Seconds;
-  /** More or less communication, were as much of it hidden as in the first timeline. */
+  /** Communication that takes another time, or more or less of it. */
   readonly communication: Seconds;
-  /** Communication that was hidden and no longer is (negative: the other way). */
-  readonly overlap: Seconds;
   /** Loading, checkpoints and the like. */
   readonly other: Seconds;
-  /** Waiting before the first span of a rank. */
+  /** Spans that start later than they could. */
   readonly startDelay: Seconds;
-  /** Waiting after it. */
+  /** Communication that computing hid before, and no longer hides. */
+  readonly overlap: Seconds;
+  /** Another order of computing, which makes ranks wait for each other. */
   readonly bubble: Seconds;
 }
 
-/** What `compare` finds; all times are seconds, differences are second minus first. */
+/** One span of the second timeline that makes a difference. */
+export interface ActionDifference {
+  /** Positions in the two timelines; -1 when only the second has it. */
+  readonly first: number;
+  readonly second: number;
+  readonly rank: number;
+  readonly kind: SpanKind;
+  readonly action: string;
+  /** By how much its duration, and the delay of its start, are larger. */
+  readonly duration: Seconds;
+  readonly delay: Seconds;
+  /** By how much the second timeline would be shorter, were it as in the first. */
+  readonly effect: Seconds;
+}
+
+/** What `compare` finds; differences are second minus first. */
 export interface Comparison {
-  /** Makespans. */
+  /** Makespans, recorded idle spans left out. */
   readonly first: Seconds;
   readonly second: Seconds;
   readonly difference: Seconds;
   /** Add up to `difference`. */
   readonly causes: Causes;
+  /** Spans found in both, and in one only. */
+  readonly matched: number;
+  readonly onlyFirst: number;
+  readonly onlySecond: number;
+  /** The spans on the second's critical path with the largest effects, largest first. */
+  readonly actions: readonly ActionDifference[];
 }
 
-/** Compares two timelines; their ranks may differ in number, means over ranks are compared. */
-export function compare(first: Timeline, second: Timeline): Comparison {
-  const a = means(first);
-  const b = means(second);
-  // Exposed communication changes with the amount of it and with the part of it that is exposed.
-  const part = a.communication > 0 ? a.exposed / a.communication : 1;
-  const communication = (b.communication - a.communication) * part;
+/** How timelines are compared. */
+export interface CompareOptions {
+  /** The rank of the first timeline that stands for a rank of the second; its own when left out. */
+  readonly rankOf?: (rank: number) => number;
+  /** Spans to list in `actions`; 10 when left out. */
+  readonly actions?: number;
+}
+
+const categoryOfKind: readonly Category[] = spanKinds.map((kind) => categoryOf(kind));
+
+/**
+ * Compares two timelines; spans are the same by rank, kind, action and how often it was done.
+ * Throws TriremeError `CYCLE` when the parents of a timeline go round.
+ */
+export function compare(
+  first: Timeline,
+  second: Timeline,
+  options: CompareOptions = {},
+): Comparison {
+  const match = matchSpans(first, second, options.rankOf);
+  const a = new Replay(first);
+  const b = new Replay(second);
+  const makespans = { first: a.makespan(), second: b.makespan() };
+  const lost = lostOverlap(first, second, match);
+  const found = new Uint8Array(first.length);
+  for (const j of match) if (j >= 0) found[j] = 1;
+  /** Saved by undoing the durations of a category in the second, less what the first alone has of it. */
+  const durations = (category: Category): Seconds => {
+    const saved = b.undo(a, match, (i) => b.category(i) === category, "durations");
+    return saved - a.remove((j) => found[j] === 0 && a.category(j) === category);
+  };
+  const compute = durations("compute");
+  const communication = durations("communication");
+  const other = durations("other");
+  const startDelay = b.undo(a, match, (i) => lost[i] === 0, "lags");
+  const lateOverlap = b.undo(a, match, (i) => lost[i] === 1, "lags");
+  // What is left is another order. Without communication, what is left of it is the bubble's.
+  const left = b.makespan() - a.makespan();
+  for (const replay of [a, b]) replay.remove((i) => replay.category(i) === "communication");
+  const bubble = b.makespan() - a.makespan();
+  const difference = makespans.second - makespans.first;
   return {
-    first: a.makespan,
-    second: b.makespan,
-    difference: b.makespan - a.makespan,
+    ...makespans,
+    difference,
     causes: {
-      compute: b.compute - a.compute,
+      compute,
       communication,
-      overlap: b.exposed - a.exposed - communication,
-      other: b.other - a.other,
-      startDelay: b.startDelay - a.startDelay,
-      bubble: b.idle - b.startDelay - (a.idle - a.startDelay),
+      other,
+      startDelay,
+      overlap: lateOverlap + left - bubble,
+      bubble,
     },
+    matched: match.reduce((count, j) => count + (j >= 0 ? 1 : 0), 0),
+    onlyFirst: found.reduce((count, seen) => count + 1 - seen, 0),
+    onlySecond: match.reduce((count, j) => count + (j < 0 ? 1 : 0), 0),
+    actions: largestEffects(first, second, match, options.actions ?? 10),
   };
 }
 
-function means(t: Timeline): {
-  makespan: Seconds;
-  compute: Seconds;
-  communication: Seconds;
-  exposed: Seconds;
-  other: Seconds;
-  idle: Seconds;
-  startDelay: Seconds;
-} {
-  const s = statistics(t);
-  const first = new Map<number, Seconds>();
-  for (let i = 0; i < t.length; i++) {
-    const seen = first.get(t.rank[i]!);
-    if (seen === undefined || t.start[i]! < seen) first.set(t.rank[i]!, t.start[i]!);
+/** A timeline's durations and lags, to be changed and replayed. */
+class Replay {
+  readonly #t: Timeline;
+  readonly #graph: DependencyGraph;
+  readonly #durations: Float64Array;
+  readonly #lags: Float64Array;
+  readonly #partnerLags: Float64Array;
+
+  constructor(t: Timeline) {
+    this.#t = t;
+    this.#graph = dependencyGraph(t);
+    this.#durations = t.end.map((end, i) => end - t.start[i]!);
+    this.#lags = this.#graph.lag.slice();
+    this.#partnerLags = this.#graph.partnerLag.slice();
   }
-  const count = Math.max(1, s.ranks.length);
-  const mean = (of: (rank: (typeof s.ranks)[number]) => Seconds): Seconds =>
-    s.ranks.reduce((sum, rank) => sum + of(rank), 0) / count;
-  return {
-    makespan: s.makespan,
-    compute: mean((r) => r.compute),
-    communication: mean((r) => r.communication),
-    exposed: mean((r) => r.exposedCommunication),
-    other: mean((r) => r.other),
-    idle: mean((r) => r.idle),
-    startDelay: mean((r) => (first.get(r.rank) ?? s.start) - s.start),
-  };
+
+  makespan(): Seconds {
+    return replayEnds(this.#graph, this.#durations, this.#lags, this.#partnerLags).makespan;
+  }
+
+  /** Gives the spans chosen the durations or lags of their match, or none; returns what that saves. */
+  undo(
+    other: Replay,
+    match: Int32Array,
+    which: (i: number) => boolean,
+    what: "durations" | "lags",
+  ): Seconds {
+    const before = this.makespan();
+    for (let i = 0; i < match.length; i++) {
+      if (!which(i)) continue;
+      const j = match[i]!;
+      if (what === "lags") {
+        this.#lags[i] = j < 0 ? 0 : other.#lags[j]!;
+      } else {
+        this.#durations[i] = j < 0 ? 0 : other.#durations[j]!;
+        this.#partnerLags[i] = j < 0 ? 0 : other.#partnerLags[j]!;
+      }
+    }
+    return before - this.makespan();
+  }
+
+  /** Takes all time from the spans chosen; returns what that saves. */
+  remove(which: (i: number) => boolean): Seconds {
+    const before = this.makespan();
+    for (let i = 0; i < this.#t.length; i++) {
+      if (!which(i)) continue;
+      this.#durations[i] = 0;
+      this.#lags[i] = 0;
+      this.#partnerLags[i] = 0;
+    }
+    return before - this.makespan();
+  }
+
+  /** The same for one span and both; returns what undoes it. */
+  undoOne(other: Replay, i: number, j: number): () => void {
+    const kept = [this.#durations[i]!, this.#lags[i]!, this.#partnerLags[i]!] as const;
+    this.#durations[i] = j < 0 ? 0 : other.#durations[j]!;
+    this.#lags[i] = j < 0 ? 0 : other.#lags[j]!;
+    this.#partnerLags[i] = j < 0 ? 0 : other.#partnerLags[j]!;
+    return () => {
+      [this.#durations[i], this.#lags[i], this.#partnerLags[i]] = kept;
+    };
+  }
+
+  category(i: number): Category {
+    return categoryOfKind[this.#t.kind[i]!]!;
+  }
+
+  duration(i: number): Seconds {
+    return this.#durations[i]!;
+  }
+
+  lag(i: number): Seconds {
+    return this.#lags[i]!;
+  }
+}
+
+/** 1 for communication of the second timeline of which computing hides less than in the first. */
+function lostOverlap(first: Timeline, second: Timeline, match: Int32Array): Uint8Array {
+  const before = hiddenTimes(first);
+  const after = hiddenTimes(second);
+  return Uint8Array.from(match, (j, i) => {
+    if (j < 0 || categoryOfKind[second.kind[i]!] !== "communication") return 0;
+    // A hair of tolerance for rounding.
+    return after[i]! < before[j]! * (1 - 1e-9) - 1e-12 ? 1 : 0;
+  });
+}
+
+/** Undoes the spans of the critical path one by one, those first that differ most. */
+function largestEffects(
+  first: Timeline,
+  second: Timeline,
+  match: Int32Array,
+  count: number,
+): ActionDifference[] {
+  const a = new Replay(first);
+  const b = new Replay(second);
+  const makespan = b.makespan();
+  const differs = criticalPath(second)
+    .path.map(({ index }) => {
+      const j = match[index]!;
+      const duration = b.duration(index) - (j < 0 ? 0 : a.duration(j));
+      const delay = b.lag(index) - (j < 0 ? 0 : a.lag(j));
+      return { first: j, second: index, duration, delay };
+    })
+    .filter(({ duration, delay }) => Math.abs(duration) + Math.abs(delay) > 1e-12)
+    .sort((x, y) => Math.abs(y.duration + y.delay) - Math.abs(x.duration + x.delay));
+  return differs
+    .slice(0, count)
+    .map(({ first: j, second: i, duration, delay }) => {
+      const redo = b.undoOne(a, i, j);
+      const effect = makespan - b.makespan();
+      redo();
+      return {
+        first: j,
+        second: i,
+        rank: second.rank[i]!,
+        kind: spanKinds[second.kind[i]!]!,
+        action: second.actions[second.action[i]!]!,
+        duration,
+        delay,
+        effect,
+      };
+    })
+    .sort((x, y) => Math.abs(y.effect) - Math.abs(x.effect));
 }

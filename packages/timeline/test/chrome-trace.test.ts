@@ -1,7 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { TimelineBuilder, lanes, toChromeTrace } from "@trireme/timeline";
+import {
+  TimelineBuilder,
+  chromeTracePieces,
+  fromChromeTrace,
+  lanes,
+  spans,
+  toChromeTrace,
+} from "@trireme/timeline";
 import { pipeline } from "./pipeline.ts";
+import { contents, timelines } from "./random-timeline.ts";
 
 interface Event {
   readonly ph: string;
@@ -43,7 +51,7 @@ test("each span is a complete event in microseconds; ranks and lanes are named",
 });
 
 test("on every thread events nest, with ends computed as a reader does", () => {
-  const spans = fc.array(
+  const overlapping = fc.array(
     fc.tuple(
       fc.integer({ min: 0, max: 1 }),
       fc.constantFrom(...lanes),
@@ -52,7 +60,7 @@ test("on every thread events nest, with ends computed as a reader does", () => {
     ),
   );
   fc.assert(
-    fc.property(spans, (all) => {
+    fc.property(overlapping, (all) => {
       const builder = new TimelineBuilder();
       for (const [rank, lane, start, length] of all) {
         builder.add({ rank, lane, kind: "other", action: "x", start, end: start + length });
@@ -73,6 +81,28 @@ test("on every thread events nest, with ends computed as a reader does", () => {
   );
 });
 
+test("times stay exact when a reader counts from the first event, as speedscope does", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.double({ min: 0, max: 1e5, noNaN: true }), { minLength: 2 }),
+      (times) => {
+        const sorted = times.map((time) => time / 7).sort((a, b) => a - b);
+        const t = new TimelineBuilder();
+        sorted.slice(1).forEach((end, i) => {
+          t.add({ rank: 0, lane: "inter", kind: "send", action: "s", start: sorted[i]!, end });
+        });
+        const events = read(toChromeTrace(t.finish())).filter((e) => e.ph === "X");
+        const first = events[0]!.ts;
+        events.slice(1).forEach((event, i) => {
+          expect(events[i]!.ts - first + events[i]!.dur).toBe(event.ts - first);
+          // Cut to nanoseconds it is the time rounded to them.
+          expect(Math.floor(event.ts * 1000 + 1e-3)).toBe(Math.round(sorted[i + 1]! * 1e9));
+        });
+      },
+    ),
+  );
+});
+
 test("a lane whose spans overlap gets a second thread with a name of its own", () => {
   const builder = new TimelineBuilder();
   const base = { rank: 0, lane: "inter", kind: "send", action: "s" } as const;
@@ -87,4 +117,80 @@ test("a lane whose spans overlap gets a second thread with a name of its own", (
 
 test("an empty timeline is a valid empty trace", () => {
   expect(read(toChromeTrace(new TimelineBuilder().finish()))).toEqual([]);
+});
+
+test("a trace is read back to the nanosecond, parents and all", () => {
+  fc.assert(
+    fc.property(timelines(fc.integer({ min: 0, max: 1e15 }).map((n) => n / 1e9)), (t) => {
+      const back = fromChromeTrace(toChromeTrace(t));
+      expect(contents(back)).toEqual(contents(t));
+    }),
+  );
+});
+
+test("parents on other ranks are arrows that leave their slice and end at the child's start", () => {
+  const t = new TimelineBuilder();
+  const a = t.add({
+    rank: 0,
+    lane: "compute",
+    kind: "forward",
+    action: "0F0",
+    start: 0,
+    end: 2e-6,
+  });
+  t.add({
+    rank: 1,
+    lane: "compute",
+    kind: "forward",
+    action: "1F0",
+    start: 3e-6,
+    end: 4e-6,
+    parents: [a],
+  });
+  t.add({
+    rank: 0,
+    lane: "compute",
+    kind: "forward",
+    action: "0F1",
+    start: 2e-6,
+    end: 3e-6,
+    parents: [a],
+  });
+  const arrows = read(toChromeTrace(t.finish())).filter((e) => e.cat === "dependency");
+  expect(arrows.map((e) => [e.ph, e.pid, e.tid, e.ts])).toEqual([
+    ["s", 0, 0, 2047 / 1024],
+    ["f", 1, 0, 3],
+  ]);
+});
+
+test("a trace of another tool is read with begin and end events, ranks by process", () => {
+  const t = fromChromeTrace([
+    { ph: "B", name: "step", pid: "a", tid: 1, ts: "10" },
+    { ph: "X", name: "load", cat: "load", pid: "b", tid: 7, ts: 5, dur: 1 },
+    { ph: "E", pid: "a", tid: 1, ts: 30 },
+    { ph: "C", name: "memory", pid: "a", ts: 1, args: { bytes: 3 } },
+  ]);
+  expect([...spans(t)]).toMatchObject([
+    { rank: 0, lane: "host", kind: "other", action: "step", start: 10e-6, end: 30e-6 },
+    { rank: 1, lane: "host", kind: "load", action: "load", start: 5e-6, end: 6e-6 },
+  ]);
+});
+
+test("what is no trace is refused with the place", () => {
+  expect(() => fromChromeTrace("{")).toThrow("the trace is no JSON");
+  expect(() => fromChromeTrace({})).toThrow("an object with traceEvents");
+  expect(() => fromChromeTrace([3])).toThrow("event 0 is no object");
+  expect(() => fromChromeTrace([{ ph: "X", ts: "soon" }])).toThrow('event 0 has ts "soon"');
+  expect(() => fromChromeTrace([{ ph: "E", ts: 1 }])).toThrow("event 0 ends what has not begun");
+});
+
+test("a large trace comes in pieces that make the same text", () => {
+  const t = new TimelineBuilder();
+  for (let i = 0; i < 20_000; i++) {
+    t.add({ rank: i % 3, lane: "compute", kind: "forward", action: "f", start: i, end: i + 1 });
+  }
+  const pieces = [...chromeTracePieces(t.finish())];
+  expect(pieces.length).toBeGreaterThan(4);
+  expect(pieces.join("")).toBe(toChromeTrace(t.finish()));
+  expect(read(pieces.join("")).filter((e) => e.ph === "X")).toHaveLength(20_000);
 });

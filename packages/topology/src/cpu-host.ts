@@ -8,6 +8,7 @@ import {
   type Bytes,
   type BytesPerSecond,
   type FlopsPerSecond,
+  type Seconds,
   Gbps,
   MiB,
   TriremeError,
@@ -27,6 +28,8 @@ export interface CpuHostOptions {
   readonly memory: Bytes;
   /** Of the whole host. */
   readonly memoryBandwidth: BytesPerSecond;
+  /** Between two devices, where it was measured; when left out, copies at a device's share of the memory bandwidth. */
+  readonly link?: { readonly bandwidth: BytesPerSecond; readonly latency: Seconds };
   /** The host's network port; 10 Gbit/s when left out. */
   readonly network?: BytesPerSecond;
 }
@@ -36,7 +39,15 @@ export interface CpuHostOptions {
  * @throws TriremeError "HOST" when a count is not a positive integer or a rate not above 0.
  */
 export function cpuHost(options: CpuHostOptions): Host {
-  const { cores, devices = cores, peak, memory, memoryBandwidth, network = Gbps(10) } = options;
+  const {
+    cores,
+    devices = cores,
+    peak,
+    memory,
+    memoryBandwidth,
+    network = Gbps(10),
+    link,
+  } = options;
   for (const [name, value] of Object.entries({ cores, devices })) {
     if (!Number.isSafeInteger(value) || value < 1) {
       throw new TriremeError("HOST", `cpuHost: ${name} is ${value}; use an integer from 1 up`);
@@ -67,7 +78,8 @@ export function cpuHost(options: CpuHostOptions): Host {
     },
     accelerators: devices,
     concurrency: cores,
-    link: defineLink("memory", share / 2),
+    link: defineLink("memory", link?.bandwidth ?? share / 2, link?.latency),
     network: defineLink("network", network / devices, us(30)),
+    nics: 1,
   };
 }

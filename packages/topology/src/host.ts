@@ -2,7 +2,7 @@
 import { TriremeError, nearestName } from "@trireme/core";
 import { type Accelerator, accelerator as acceleratorNamed } from "./accelerator.ts";
 import { hosts } from "./catalogue/hosts.ts";
-import { type Interior, defineInterior, linkInside, nearestNics, partsOf } from "./interior.ts";
+import { type Interior, defineInterior, linkInside, partsOf } from "./interior.ts";
 import type { Link } from "./link.ts";
 
 export interface Host {
@@ -18,7 +18,9 @@ export interface Host {
   readonly network: Link;
   /** Hosts that one scale-up fabric joins (18 trays of an NVL72 rack); 1 when left out. */
   readonly scaleUpHosts?: number;
-  /** Parts and wires; where left out, every pair has `link` and every device a NIC of its own. */
+  /** Network ports where no interior counts them; one a device when left out. */
+  readonly nics?: number;
+  /** Parts and wires; where left out, every pair of devices has `link`. */
   readonly interior?: Interior;
   /** Where the figures come from. */
   readonly source?: string;
@@ -78,28 +80,6 @@ export function defineHost(options: HostOptions): Host {
     ...(interior && { interior }),
     ...(source !== undefined && { source }),
   };
-}
-
-/** Network ports of a host. */
-export function nicsOf(host: Host): number {
-  const nics = host.interior ? partsOf(host.interior, "nic").length : 0;
-  return nics > 0 ? nics : host.accelerators;
-}
-
-/** The NIC that a device uses: the nearest, dealt out in turn where several devices share several. */
-export function nicOf(host: Host, device: number): number {
-  if (!host.interior) return device;
-  const near = nearestNics(host.interior, device);
-  if (near.length === 0) return device;
-  const rivals = Array.from({ length: device }, (_, i) => i).filter(
-    (i) => nearestNics(host.interior!, i)[0] === near[0],
-  );
-  return near[rivals.length % near.length]!;
-}
-
-/** The way between two devices of a host. */
-export function pairLink(host: Host, a: number, b: number): Link {
-  return (host.interior && linkInside(host.interior, a, b)) ?? host.link;
 }
 
 /**

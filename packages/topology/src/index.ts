@@ -1,20 +1,64 @@
 export { type Accelerator, type Precision, accelerator } from "./accelerator.ts";
 export { accelerators } from "./catalogue/accelerators.ts";
-export { type Host, host } from "./host.ts";
+export { type Host, type HostOptions, defineHost, host } from "./host.ts";
+export { nicOf, nicsOf, pairLink } from "./host-ways.ts";
+export {
+  type Interior,
+  type Part,
+  type PartKind,
+  type Wire,
+  defineInterior,
+  linkInside,
+  nearestNics,
+  numaOf,
+  partsOf,
+} from "./interior.ts";
 export { hosts } from "./catalogue/hosts.ts";
 export { type CpuHostOptions, cpuHost } from "./cpu-host.ts";
 export { type Link, type LinkKind, defaultLatency, defineLink } from "./link.ts";
 export {
   type Cluster,
   type ClusterOptions,
-  type Pool,
   type PoolOptions,
   defineCluster,
-  hostIndex,
   hostOf,
   linkBetween,
+  nicIndex,
+  railOf,
 } from "./cluster.ts";
+export { type Pool, hostIndex } from "./pool.ts";
+export {
+  type DomainKind,
+  type DomainOptions,
+  type Domains,
+  type Grouping,
+  devicesIn,
+  domainKinds,
+  domainOf,
+  domainsOf,
+} from "./domains.ts";
 export { type Axis, type Mesh, axisOf, coordinate, defineMesh, groupOf, rankAt } from "./mesh.ts";
+export { meshFromOrder, orderOf } from "./mesh-order.ts";
+export {
+  type ExpertFold,
+  type ExpertMesh,
+  expertCoordinate,
+  expertGroupOf,
+  foldExperts,
+} from "./expert-mesh.ts";
+export {
+  type LayerPiece,
+  type StageOptions,
+  type StagedCoordinate,
+  type StagedMesh,
+  type StagedStage,
+  defineStagedMesh,
+  layerGroups,
+  stagedCoordinate,
+  stagedLeaders,
+  stagedTensorGroup,
+} from "./staged-mesh.ts";
+export { type Span, type SpanOptions, spanOf } from "./span.ts";
 export { type Graph, sourceOf, targetOf } from "./fabric/graph.ts";
 export {
   type Fabric,

@@ -10,7 +10,14 @@ export {
   microbatches,
   ranks,
 } from "./plan.ts";
-export { type Stage, type StageParameters, stageParameters, stages, vocabShard } from "./stage.ts";
+export {
+  type Stage,
+  type StageParameters,
+  lossVocab,
+  stageParameters,
+  stages,
+  vocabShard,
+} from "./stage.ts";
 export {
   type CollectiveOperator,
   type Operator,

@@ -7,7 +7,7 @@
 import type { Bytes, Flops } from "@trireme/core";
 import type { Model } from "./model.ts";
 import { type Operator, type Pass, operator } from "./operator.ts";
-import { type Plan, bytesOf } from "./plan.ts";
+import { type Plan, bytesOf, microbatches } from "./plan.ts";
 
 /** Work of one pass of a kernel. */
 interface Work {
@@ -20,8 +20,8 @@ export class OperatorList {
   readonly operators: Operator[] = [];
   readonly #plan: Plan;
   readonly #element: Bytes;
-  /** Layer kernels are recomputed under full recomputation; embedding and head never. */
-  #recompute = false;
+  /** Embedding and head are never recomputed. */
+  #recompute: "none" | "operators" | "full" = "none";
   #count = 1;
 
   constructor(plan: Plan) {
@@ -29,8 +29,8 @@ export class OperatorList {
     this.#element = bytesOf(plan.precision);
   }
 
-  /** What follows runs `count` times, and again before backward if `recompute`. */
-  repeat(count: number, recompute: boolean): void {
+  /** What follows runs `count` times, and is computed again before backward as `recompute` says. */
+  repeat(count: number, recompute: "none" | "operators" | "full"): void {
     this.#count = count;
     this.#recompute = recompute;
   }
@@ -47,11 +47,18 @@ export class OperatorList {
 
   /**
    * Y[rows, out] = X[rows, inner] W; backward dX = dY Wᵀ, dW += Xᵀ dY in gradient precision.
-   * With quantised products X and dY are cast first, for both of the products they enter.
+   * With quantised products X and dY are cast first, for both of the products they enter. `dropped`
+   * output features are not kept under recomputation by operator.
    */
-  gemm(rows: number, inner: number, out: number, bias: boolean, quantise = true): void {
+  gemm(
+    rows: number,
+    inner: number,
+    out: number,
+    bias: boolean,
+    o: { readonly quantise?: boolean; readonly dropped?: number } = {},
+  ): void {
     const e = this.#element;
-    const quantised = quantise ? this.#plan.matrixPrecision : undefined;
+    const quantised = (o.quantise ?? true) ? this.#plan.matrixPrecision : undefined;
     const form = quantised ?? this.#plan.precision;
     const operand = quantised === undefined ? e : quantised === "fp8" ? 1 : 0.5;
     const flops = 2 * rows * inner * out;
@@ -62,20 +69,35 @@ export class OperatorList {
     };
     if (quantised !== undefined) this.#cast(rows, inner, operand, "forward");
     this.#push("gemm", form, "forward", shape, forward);
-    if (this.#recompute) {
+    // Output features that are not kept: all of them, or those of the products that are dropped.
+    const again =
+      this.#recompute === "full" ? out : this.#recompute === "operators" ? (o.dropped ?? 0) : 0;
+    if (again > 0) {
       if (quantised !== undefined) this.#cast(rows, inner, operand, "recompute");
-      this.#push("gemm", form, "recompute", shape, forward);
+      const share = again / out;
+      const work = { flops: flops * share, bytes: forward.bytes * share };
+      this.#push("gemm", form, "recompute", [1, rows, again, inner], work);
     }
     if (quantised !== undefined) this.#cast(rows, out, operand, "input-gradient");
     this.#push("gemm", form, "input-gradient", [1, rows, inner, out], {
       flops,
       bytes: operand * out * (rows + inner) + e * rows * inner,
     });
-    const accumulate = 2 * bytesOf(this.#plan.gradientPrecision) * inner * out;
+    // A library's product adds to the gradient that is there; without one, it writes its result,
+    // and autograd adds that to what earlier microbatches left.
+    const apart = !this.#plan.fusedElementwise;
+    const accumulate = (apart ? e : 2 * bytesOf(this.#plan.gradientPrecision)) * inner * out;
     this.#push("gemm", form, "weight-gradient", [1, out, inner, rows], {
       flops,
       bytes: operand * rows * (inner + out) + accumulate,
     });
+    if (apart && this.#plan.zero < 2 && microbatches(this.#plan) > 1) {
+      const bytes = (e + 2 * bytesOf(this.#plan.gradientPrecision)) * inner * out;
+      this.#push("add", "accumulate", "weight-gradient", [inner, out], {
+        flops: inner * out,
+        bytes,
+      });
+    }
   }
 
   /** Reads a tensor for its largest value and again to write it and its transpose quantised. */
@@ -99,8 +121,14 @@ export class OperatorList {
     const scores = (b * heads * s * s) / cp;
     const rows = (b * s * m.headDim) / cp;
     // Rotary embedding reads and writes queries and keys, in both directions.
-    const rotary = m.position === "rotary" ? 2 * e * rows * (heads + kvHeads) : 0;
-    const form = `${flashAttention ? "flash" : "plain"}${cp > 1 ? `-cp${cp}` : ""}`;
+    // Elementary operations turn a copy, multiply twice and add.
+    const eager = m.position === "rotary" && !this.#plan.fusedElementwise;
+    const rotary = m.position === "rotary" ? (eager ? 9 : 2) * e * rows * (heads + kvHeads) : 0;
+    const form = [
+      flashAttention ? `flash${this.#plan.flashVersion ?? ""}` : "plain",
+      ...(cp > 1 ? [`cp${cp}`] : []),
+      ...(eager ? ["eager"] : []),
+    ].join("-");
     let forward: Work;
     let backward: Work;
     if (flashAttention) {
@@ -116,22 +144,30 @@ export class OperatorList {
         bytes: e * rows * (4 * heads + 4 * kvHeads) + statistics + rotary,
       };
     } else {
+      // Elementary operations scale, mask, cast, exponentiate, divide and cast back one by one.
       // Scores are written, softmax reads and writes them, the second product reads them; dropout
       // reads and writes them with a mask of a byte. Backward twice the products.
       const product = 2 * scores * m.headDim;
+      const eager = this.#plan.fusedSoftmax ? 0 : 4 * e + 16;
       const drop = dropout > 0 ? 2 * e + 1 : 0;
       forward = {
         flops: 2 * product,
-        bytes: scores * (4 * e + drop) + e * rows * (2 * heads + 2 * kvHeads) + rotary,
+        bytes: scores * (4 * e + drop + eager) + e * rows * (2 * heads + 2 * kvHeads) + rotary,
       };
       backward = {
         flops: 4 * product,
-        bytes: scores * (7 * e + drop) + e * rows * (4 * heads + 4 * kvHeads) + rotary,
+        bytes: scores * (7 * e + drop + eager) + e * rows * (4 * heads + 4 * kvHeads) + rotary,
       };
     }
     this.#push("attention", form, "forward", shape, forward);
-    if (recompute !== "none") this.#push("attention", form, "recompute", shape, forward);
+    if (recompute === "selective" || recompute === "full")
+      this.#push("attention", form, "recompute", shape, forward);
     this.#push("attention", form, "input-gradient", shape, backward);
+  }
+
+  /** Layers are recomputed whole or by operator: everything but the products that are kept. */
+  get #again(): boolean {
+    return this.#recompute !== "none";
   }
 
   #rowwise(
@@ -144,36 +180,45 @@ export class OperatorList {
   ): void {
     const shape = [rows, width];
     this.#push(kind, form, "forward", shape, forward);
-    if (this.#recompute) this.#push(kind, form, "recompute", shape, forward);
+    if (this.#again) this.#push(kind, form, "recompute", shape, forward);
     this.#push(kind, form, "input-gradient", shape, backward);
   }
 
   /** LayerNorm or RMSNorm over rows; backward reads input and gradient, and reduces dγ (and dβ). */
-  norm(form: Model["norm"], rows: number, width: number): void {
+  norm(kind: Model["norm"], rows: number, width: number): void {
     const n = rows * width;
     const e = this.#element;
+    // Frameworks bring LayerNorm as a kernel. RMSNorm from elementary operations casts to 32 bits,
+    // squares, averages, scales, casts back and multiplies by its weight.
+    const eager = kind === "rmsnorm" && !this.#plan.fusedNorm;
+    const [forward, backward] = eager ? [4 * e + 28, 8 * e + 56] : [2 * e, 3 * e];
+    const form = eager ? "rmsnorm-eager" : kind;
     this.#rowwise(
       "norm",
       form,
       rows,
       width,
-      { flops: 7 * n, bytes: 2 * e * n },
-      { flops: 14 * n, bytes: 3 * e * n },
+      { flops: 7 * n, bytes: forward * n },
+      { flops: 14 * n, bytes: backward * n },
     );
   }
 
   /** GeLU, squared ReLU, or SwiGLU's silu(gate) × up with gate and up side by side; `width` is that of the result. */
-  activation(form: Model["activation"], rows: number, width: number): void {
+  activation(kind: Model["activation"], rows: number, width: number): void {
     const n = rows * width;
     const e = this.#element;
-    const [reads, flops] = form === "swiglu" ? [2, 6] : [1, form === "gelu" ? 8 : 2];
+    const gated = kind === "swiglu";
+    const eager = gated && !this.#plan.fusedElementwise;
+    const [forward, backward] = eager ? [5 * e, 9 * e] : gated ? [3 * e, 5 * e] : [2 * e, 3 * e];
+    const flops = gated ? 6 : kind === "gelu" ? 8 : 2;
+    const form = eager ? "swiglu-eager" : kind;
     this.#rowwise(
       "activation",
       form,
       rows,
       width,
-      { flops: flops * n, bytes: (reads + 1) * e * n },
-      { flops: 2 * flops * n, bytes: (2 * reads + 1) * e * n },
+      { flops: flops * n, bytes: forward * n },
+      { flops: 2 * flops * n, bytes: backward * n },
     );
   }
 
@@ -211,13 +256,14 @@ export class OperatorList {
   loss(rows: number, vocab: number): void {
     const n = rows * vocab;
     const e = this.#element;
-    this.#push("loss", this.#plan.precision, "forward", [rows, vocab], {
-      flops: 5 * n,
-      bytes: (e + 4) * n,
-    });
-    this.#push("loss", this.#plan.precision, "input-gradient", [rows, vocab], {
+    // From elementary operations: cast, subtract the maximum, exponentiate, sum, divide, each in 32 bits.
+    const eager = !this.#plan.fusedElementwise;
+    const [forward, backward] = eager ? [e + 28, e + 16] : [e + 4, e + 4];
+    const form = `${this.#plan.precision}${eager ? "-eager" : ""}`;
+    this.#push("loss", form, "forward", [rows, vocab], { flops: 5 * n, bytes: forward * n });
+    this.#push("loss", form, "input-gradient", [rows, vocab], {
       flops: 2 * n,
-      bytes: (4 + e) * n,
+      bytes: backward * n,
     });
   }
 

@@ -7,7 +7,7 @@ const counts = ["tp", "pp", "dp", "cp", "vpp", "microbatch", "globalBatch", "seq
 
 const choices = {
   schedule: ["gpipe", "1f1b", "interleaved"],
-  recompute: ["none", "selective", "full"],
+  recompute: ["none", "selective", "operators", "full"],
   precision: ["fp32", "bf16", "fp16"],
   gradientPrecision: ["fp32", "bf16", "fp16"],
 } as const;
@@ -42,6 +42,9 @@ function checkValues(p: Plan): void {
     fail(
       `matrixPrecision "${p.matrixPrecision}" is not one of fp8, fp4; leave it out to use precision`,
     );
+  }
+  if (p.flashVersion !== undefined && ![1, 2, 3].includes(p.flashVersion)) {
+    fail(`flashVersion ${p.flashVersion} is not 1, 2 or 3; leave it out for the device's best`);
   }
   if (![0, 1, 2, 3].includes(p.zero)) fail(`zero ${p.zero} is not a ZeRO stage: 0, 1, 2 or 3`);
   if (!(p.dropout >= 0 && p.dropout < 1)) fail(`dropout ${p.dropout} must be in [0, 1)`);

@@ -32,8 +32,11 @@ export interface Plan {
   readonly sequenceParallel: boolean;
   /** Without sequence parallelism: a boundary crosses the network once, split over tp (SC'21 §4.1). */
   readonly scatterGather: boolean;
-  /** What the backward pass computes again: nothing, the attention core, or whole layers. */
-  readonly recompute: "none" | "selective" | "full";
+  /**
+   * What the backward pass computes again: nothing, the attention core, whole layers, or ("operators",
+   * torchtitan's operator policy) everything but attention and every other product.
+   */
+  readonly recompute: "none" | "selective" | "operators" | "full";
   /** Weights and activations; 16-bit training keeps 32-bit master weights and moments. */
   readonly precision: "fp32" | "bf16" | "fp16";
   /** Matrix products of the layers where not `precision`: quantised operands, results in `precision`. */
@@ -44,10 +47,22 @@ export interface Plan {
   readonly zero: 0 | 1 | 2 | 3;
   /** Attention in tiles without a score matrix in memory, causal tiles skipped (arXiv 2205.14135). */
   readonly flashAttention: boolean;
+  /** Generation of the flash attention kernels (FlashAttention 1, 2, 3); left out, the device's best. */
+  readonly flashVersion?: 1 | 2 | 3;
+  /** Each tensor-parallel rank computes the loss over its part of the vocabulary; else logits are gathered. */
+  readonly vocabParallelLoss: boolean;
+  /** Plain attention's scaling, mask and softmax in one kernel; else as elementary operations. */
+  readonly fusedSoftmax: boolean;
+  /** RMSNorm in one kernel; else as the framework's elementary operations in 32 bits. */
+  readonly fusedNorm: boolean;
+  /** Activation, rotary embedding and loss in one kernel each; else as elementary operations. */
+  readonly fusedElementwise: boolean;
   /** Dropout probability of attention scores and residual branches; 0 for none. */
   readonly dropout: number;
   /** Gradient reduction and parameter gathering run behind backward and forward, not after them. */
   readonly overlapDataParallel: boolean;
+  /** In backward, tensor-parallel collectives run beside the gradient products that do not wait for them. */
+  readonly overlapGradientProducts: boolean;
   /** Tensor-parallel collectives are split up and run behind the matrix products beside them. */
   readonly overlapTensorParallel: boolean;
   /** Sends between stages run behind compute. */
@@ -59,7 +74,8 @@ export type PlanOptions = Partial<Plan> & Pick<Plan, "globalBatch">;
 
 /**
  * A plan for `model`, checked. Defaults: every degree 1, microbatch 1, the model's context as
- * sequence, bf16 with fp32 gradients, flash attention, 1F1B (interleaved when vpp > 1), no overlap.
+ * sequence, bf16 with fp32 gradients, flash attention, 1F1B (interleaved when vpp > 1), fused kernels, and
+ * Megatron-LM's overlap in backward, no other.
  * Throws TriremeError "PLAN": the rule, the numbers that break it, and the nearest legal value.
  */
 export function definePlan(model: Model, o: PlanOptions): Plan {
@@ -81,11 +97,17 @@ export function definePlan(model: Model, o: PlanOptions): Plan {
     gradientPrecision: o.gradientPrecision ?? "fp32",
     zero: o.zero ?? 0,
     flashAttention: o.flashAttention ?? true,
+    vocabParallelLoss: o.vocabParallelLoss ?? true,
+    fusedSoftmax: o.fusedSoftmax ?? true,
+    fusedNorm: o.fusedNorm ?? true,
+    fusedElementwise: o.fusedElementwise ?? true,
     dropout: o.dropout ?? 0,
     overlapDataParallel: o.overlapDataParallel ?? false,
+    overlapGradientProducts: o.overlapGradientProducts ?? true,
     overlapTensorParallel: o.overlapTensorParallel ?? false,
     overlapPointToPoint: o.overlapPointToPoint ?? false,
     ...(o.stageLayers === undefined ? {} : { stageLayers: o.stageLayers }),
+    ...(o.flashVersion === undefined ? {} : { flashVersion: o.flashVersion }),
     ...(o.matrixPrecision === undefined ? {} : { matrixPrecision: o.matrixPrecision }),
   };
   checkPlan(model, plan);

@@ -9,7 +9,7 @@ import type { Model } from "./model.ts";
 import type { CollectiveOperator, Pass } from "./operator.ts";
 import { normParameters } from "./parameters.ts";
 import { type Plan, bytesOf } from "./plan.ts";
-import { type Stage, stageParameters } from "./stage.ts";
+import { type Stage, stageParameters, vocabShard } from "./stage.ts";
 
 /** The collectives of one microbatch through the stage; those with pass "update" come once per step. */
 export function stageCollectives(m: Model, p: Plan, s: Stage): readonly CollectiveOperator[] {
@@ -37,7 +37,12 @@ function tensorParallel(list: CollectiveOperator[], m: Model, p: Plan, s: Stage)
   if (p.sequenceParallel) {
     push("all-gather", "forward", activation, 2 * s.layers + head);
     push("reduce-scatter", "forward", activation, 2 * s.layers + embedding);
-    push("all-gather", "recompute", activation, recomputed);
+    push(
+      "all-gather",
+      "recompute",
+      activation,
+      p.recompute === "operators" ? 2 * s.layers : recomputed,
+    );
     push("reduce-scatter", "recompute", activation, recomputed);
     push("all-gather", "input-gradient", activation, 2 * s.layers);
     push("reduce-scatter", "input-gradient", activation, 2 * s.layers + head);
@@ -52,7 +57,10 @@ function tensorParallel(list: CollectiveOperator[], m: Model, p: Plan, s: Stage)
     push("all-reduce", "input-gradient", activation, 2 * s.layers + head);
   }
   // The loss exchanges each token's maximum, target logit and sum of exponentials.
-  push("all-reduce", "forward", 4 * tokens, 3 * head);
+  // Or every rank gets all logits.
+  const logits = tokens * vocabShard(m, p) * p.tp * bytesOf(p.precision);
+  push("all-reduce", "forward", 4 * tokens, p.vocabParallelLoss ? 3 * head : 0);
+  push("all-gather", "forward", logits, p.vocabParallelLoss ? 0 : head);
 }
 
 /** Keys and values of a sample meet every query: gathered in both directions, their gradients scattered. */
@@ -64,7 +72,7 @@ function contextParallel(list: CollectiveOperator[], m: Model, p: Plan, s: Stage
     list.push({ kind, axis: "cp", bytes, pass, count: s.layers });
   };
   push("all-gather", "forward");
-  if (p.recompute !== "none") push("all-gather", "recompute");
+  if (p.recompute === "selective" || p.recompute === "full") push("all-gather", "recompute");
   push("all-gather", "input-gradient");
   push("reduce-scatter", "input-gradient");
 }

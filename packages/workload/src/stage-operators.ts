@@ -4,7 +4,7 @@ import type { Model } from "./model.ts";
 import type { CollectiveOperator, Operator } from "./operator.ts";
 import { fc1Width, qkvWidth } from "./parameters.ts";
 import { type Plan } from "./plan.ts";
-import { type Stage, stageParameters, vocabShard } from "./stage.ts";
+import { type Stage, lossVocab, stageParameters, vocabShard } from "./stage.ts";
 import { stageCollectives } from "./stage-collectives.ts";
 
 /** What a rank does for one microbatch of a stage; what has pass "update" happens once per step. */
@@ -28,23 +28,26 @@ export function stageOperators(m: Model, p: Plan, s: Stage): StageOperators {
   const vocab = vocabShard(m, p);
   if (s.embedding) list.embedding(tokens, m.hidden, vocab);
   if (s.layers > 0) {
-    list.repeat(s.layers, p.recompute === "full");
+    list.repeat(s.layers, p.recompute === "selective" ? "none" : p.recompute);
     list.norm(m.norm, rows, m.hidden);
-    list.gemm(tokens, m.hidden, qkvWidth(m) / p.tp, m.qkvBias);
+    const keys = (m.kvHeads * m.headDim) / p.tp;
+    list.gemm(tokens, m.hidden, qkvWidth(m) / p.tp, m.qkvBias, { dropped: keys });
     list.attention(m);
-    list.gemm(tokens, (m.heads * m.headDim) / p.tp, m.hidden, m.bias);
+    // Of separate query, key, value, output, gate, up and down products, every other one is dropped.
+    list.gemm(tokens, (m.heads * m.headDim) / p.tp, m.hidden, m.bias, { dropped: m.hidden });
     list.add(rows, m.hidden);
     list.norm(m.norm, rows, m.hidden);
-    list.gemm(tokens, m.hidden, fc1Width(m) / p.tp, m.bias);
+    const up = m.activation === "swiglu" ? m.ffn / p.tp : 0;
+    list.gemm(tokens, m.hidden, fc1Width(m) / p.tp, m.bias, { dropped: up });
     list.activation(m.activation, tokens, m.ffn / p.tp);
     list.gemm(tokens, m.ffn / p.tp, m.hidden, m.bias);
     list.add(rows, m.hidden);
-    list.repeat(1, false);
+    list.repeat(1, "none");
   }
   if (s.head) {
     list.norm(m.norm, rows, m.hidden);
-    list.gemm(tokens, m.hidden, vocab, false, false);
-    list.loss(tokens, vocab);
+    list.gemm(tokens, m.hidden, vocab, false, { quantise: false });
+    list.loss(tokens, lossVocab(m, p));
   }
   const held = stageParameters(m, p, s).total;
   if (held > 0) list.optimizer(p.zero >= 1 ? Math.ceil(held / (p.dp * p.cp)) : held);

@@ -42,6 +42,11 @@ export function vocabShard(m: Model, p: Pick<Plan, "tp">): number {
   return Math.ceil(m.vocab / p.tp);
 }
 
+/** Width of the logits that one rank computes its loss over. */
+export function lossVocab(m: Model, p: Pick<Plan, "tp" | "vocabParallelLoss">): number {
+  return p.vocabParallelLoss ? vocabShard(m, p) : vocabShard(m, p) * p.tp;
+}
+
 /** Parameters of a stage on one rank. */
 export interface StageParameters {
   readonly total: number;

@@ -3,12 +3,7 @@
  * One writer, one reader; `tail` and `head` count slots written and read. A slot's words and bytes
  * are published by the atomic store of `tail` and given back by that of `head`.
  */
-import {
-  type ArenaLayout,
-  channelControlBytes,
-  line,
-  slotHeaderBytes,
-} from "./arena.ts";
+import { type ArenaLayout, channelControlBytes, line, slotHeaderBytes } from "./arena.ts";
 
 /** Words of a slot's header. */
 export const packetWords = {
@@ -50,10 +45,10 @@ export class Channel {
     return this.#first + ((counter >>> 0) % this.#slots) * this.#stride;
   }
 
-  /** Byte offset of the slot the writer fills next; -1 when all are taken. */
-  room(): number {
+  /** Byte offset of the slot the writer fills next; -1 when no more than `spare` are free. */
+  room(spare: number): number {
     const taken = (this.#mine - Atomics.load(this.#words, this.#head)) | 0;
-    return taken < this.#slots ? this.#slot(this.#mine) : -1;
+    return taken < this.#slots - spare ? this.#slot(this.#mine) : -1;
   }
 
   /** Publishes the slot that `room()` gave. */

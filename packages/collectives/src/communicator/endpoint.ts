@@ -79,9 +79,9 @@ export class Endpoint {
     return this.layout.scratch + (this.rank * scratchBuffers + index) * stride + slotHeaderBytes;
   }
 
-  /** The slot this rank may fill for `peer`, or -1. */
-  room(peer: number): number {
-    return this.#out[peer]!.room();
+  /** The slot this rank may fill for `peer`, or -1 when no more than `spare` are free. */
+  room(peer: number, spare = 0): number {
+    return this.#out[peer]!.room(spare);
   }
 
   publish(peer: number): void {
@@ -215,7 +215,8 @@ export class Endpoint {
 
   /** Rings for the slots given back since the last ring. */
   #settle(): void {
-    for (let peer = 0; peer < this.#owed.length; peer++) if (this.#owed[peer]! > 0) this.#ring(peer);
+    for (let peer = 0; peer < this.#owed.length; peer++)
+      if (this.#owed[peer]! > 0) this.#ring(peer);
   }
 
   #isKey(slot: number, key: PacketKey): boolean {
@@ -233,9 +234,7 @@ export class Endpoint {
     if (parked.length === 0) return -1;
     return parked.findIndex(
       (p) =>
-        p.key.sequence === key.sequence &&
-        p.key.group === key.group &&
-        p.key.phase === key.phase,
+        p.key.sequence === key.sequence && p.key.group === key.group && p.key.phase === key.phase,
     );
   }
 

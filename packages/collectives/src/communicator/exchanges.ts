@@ -32,7 +32,12 @@ function copy(from: Uint8Array, to: Uint8Array): void {
   if (from.length > 0) to.set(from);
 }
 
-export function allGather(group: GroupView, input: Elements, output: Elements, split: Split): Parts {
+export function allGather(
+  group: GroupView,
+  input: Elements,
+  output: Elements,
+  split: Split,
+): Parts {
   const partOf = part(output, split);
   copy(bytesOf(input), partOf(group.rank));
   const own = partOf(group.rank);
@@ -122,8 +127,10 @@ export function allToAll(
   const source = overlaps(bytesOf(input), bytesOf(output)) ? input.slice() : input;
   const [from, to] = [part(source, sends), part(output, receives)];
   copy(from(rank), to(rank));
-  const message = (partOf: typeof from, split: Split) => (peer: number): Message =>
-    group.message(peer, phases.result, partOf(peer), split.counts[peer]!);
+  const message =
+    (partOf: typeof from, split: Split) =>
+    (peer: number): Message =>
+      group.message(peer, phases.result, partOf(peer), split.counts[peer]!);
   return {
     out: group.toOthers(message(from, sends)),
     in: group.toOthers(message(to, receives)),

@@ -141,9 +141,7 @@ export class Group implements Communicator {
     split: Split | undefined,
   ): Work {
     if (this.rank === root) this.#checkSplit(call, input, split, output);
-    return this.#collective(call, () =>
-      exchanges.scatter(this.#view, input, output, root, split),
-    );
+    return this.#collective(call, () => exchanges.scatter(this.#view, input, output, root, split));
   }
 
   gather(input: Elements, output: Elements | undefined, root: number): Work {
@@ -275,7 +273,9 @@ export class Group implements Communicator {
     }
     const { counts, offsets } = split;
     const lists = [counts, ...(offsets === undefined ? [] : [offsets])];
-    if (lists.some((l) => l.length !== this.ranks || l.some((n) => !Number.isInteger(n) || n < 0))) {
+    if (
+      lists.some((l) => l.length !== this.ranks || l.some((n) => !Number.isInteger(n) || n < 0))
+    ) {
       throw new TriremeError(
         "COUNT",
         `${operation}: counts [${counts.join(", ")}]${offsets === undefined ? "" : ` at [${offsets.join(", ")}]`} must be ${this.ranks} integers of at least 0`,

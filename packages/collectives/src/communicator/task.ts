@@ -122,9 +122,9 @@ export class Task {
   advance(): boolean {
     if (this.#finished) return false;
     const before = this.#moves;
-    for (const out of this.#out) this.#push(out);
     for (const incoming of this.#in) this.#pull(incoming);
     if (!this.#sumDone) this.#sum();
+    for (const out of this.#out) this.#push(out);
     if (this.#sumDone && this.#out.every((o) => o.done) && this.#in.every((i) => i.done)) {
       this.#options.finish?.();
       this.#finished = true;
@@ -198,8 +198,11 @@ export class Task {
     if (out.done) return;
     const { peer, bytes } = out.message;
     const ready = this.#ready(out);
+    // Half of a channel is kept for results, which sums then write where they leave.
+    const feeds = this.#options.sum?.feeds === true && out.message.phase !== phases.result;
+    const spare = feeds ? Math.floor(this.#endpoint.layout.slots / 2) : 0;
     while (!out.done && (out.moved < ready || bytes.length === 0)) {
-      const slot = this.#endpoint.room(peer);
+      const slot = this.#endpoint.room(peer, spare);
       if (slot < 0) return;
       const length = Math.min(this.#endpoint.layout.slotBytes, ready - out.moved);
       if (length > 0) {

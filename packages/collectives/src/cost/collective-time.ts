@@ -1,10 +1,15 @@
 /**
- * The time of a collective on a cluster, as α-β on the cluster's links: rings and double binary
- * trees that fill a host before they leave it, with NCCL's latencies of its Simple protocol
- * (tuning.cc). The cheapest algorithm is taken unless one is asked for.
+ * The time of a collective among devices of a cluster, alone on it. GPUs: what NCCL (RCCL on AMD)
+ * would choose and take, see `nccl/predict.ts`. Other devices: the cheapest closed form on the
+ * cluster's links.
  */
-import { type Bytes, type BytesPerSecond, type Seconds, TriremeError, us } from "@trireme/core";
-import { type Cluster, hostIndex, hostOf, linkBetween } from "@trireme/topology";
+import { type Bytes, type Seconds, TriremeError } from "@trireme/core";
+import { type Cluster, linkBetween } from "@trireme/topology";
+import { closedForm } from "./closed-form.ts";
+import { type Extent, extentOf, outside } from "./extent.ts";
+import { launchLatency, networkPayload, predictNccl, tunerShape } from "./nccl/predict.ts";
+import type { NcclEnvironment } from "./nccl/environment.ts";
+import { ncclEnvironment } from "./nccl/environment.ts";
 
 /** Operations that can be priced. */
 export type PricedOperation =
@@ -12,84 +17,96 @@ export type PricedOperation =
   | "all-gather"
   | "reduce-scatter"
   | "broadcast"
+  | "reduce"
   | "all-to-all"
   | "send";
 
 /** Options of `collectiveTime`. */
 export interface CollectiveTimeOptions {
   readonly operation: PricedOperation;
-  /** The full buffer, as nccl-tests counts: for an all-gather the output, for a reduce-scatter the input. */
+  /** The full buffer, as nccl-tests counts: an all-gather's output, a reduce-scatter's input. */
   readonly bytes: Bytes;
   readonly cluster: Cluster;
   /** Devices that take part; for a send the two ends. */
   readonly ranks: readonly number[];
+  /** Only this algorithm. */
   readonly algorithm?: "ring" | "tree";
+  /** `NCCL_ALGO` and `NCCL_PROTO`, parsed by `ncclEnvironment`; GPUs only. */
+  readonly environment?: NcclEnvironment;
 }
 
-interface Extent {
-  readonly hosts: number;
-  readonly perHost: number;
-  readonly intra: { readonly latency: Seconds; readonly bandwidth: BytesPerSecond };
-  readonly inter: { readonly latency: Seconds; readonly bandwidth: BytesPerSecond };
-}
+const only: Readonly<Record<"ring" | "tree", NcclEnvironment>> = {
+  ring: ncclEnvironment({ NCCL_ALGO: "ring" }),
+  tree: ncclEnvironment({ NCCL_ALGO: "allreduce:tree" }),
+};
 
-/** Hosts and links that a set of devices spans. */
-function extentOf(cluster: Cluster, ranks: readonly number[]): Extent {
-  const perHost = new Map<number, number>();
-  for (const device of ranks) {
-    const host = hostIndex(cluster, device);
-    perHost.set(host, (perHost.get(host) ?? 0) + 1);
-  }
-  const host = hostOf(cluster, ranks[0]!);
-  const first = ranks[0]!;
-  const beside = ranks.find(
-    (d) => d !== first && hostIndex(cluster, d) === hostIndex(cluster, first),
-  );
-  const beyond = ranks.find((d) => hostIndex(cluster, d) !== hostIndex(cluster, first));
-  const intra = beside === undefined ? host.link : linkBetween(cluster, first, beside);
-  const inter = beyond === undefined ? host.network : linkBetween(cluster, first, beyond);
-  return { hosts: perHost.size, perHost: Math.max(...perHost.values()), intra, inter };
-}
-
-/** Seconds of one collective among `ranks`, alone on the cluster; 0 for one rank. */
+/** Seconds of one collective; 0 for one rank. Throws `BYTES` or `DEVICES` on bad input. */
 export function collectiveTime(options: CollectiveTimeOptions): Seconds {
   const { operation, bytes, cluster, ranks, algorithm } = options;
-  const n = ranks.length;
-  if (new Set(ranks).size !== n || n === 0) {
-    throw new TriremeError("RANKS", `ranks ${ranks.join(", ")} must be different and at least one`);
+  if (!(bytes >= 0 && bytes < Infinity)) {
+    throw new TriremeError("BYTES", `bytes ${bytes} must be a number of at least 0`);
   }
-  if (!(bytes >= 0)) throw new TriremeError("BYTES", `bytes ${bytes} must be at least 0`);
-  if (n === 1) return 0;
-  const { hosts, perHost, intra, inter } = extentOf(cluster, ranks);
-  // Channels leave a host over the shares of all its devices that take part.
-  const network = inter.bandwidth * perHost;
-  const bus = hosts === 1 ? intra.bandwidth : perHost === 1 ? network : Math.min(intra.bandwidth, network);
-  const share = (n - 1) / n;
-  const hopsInside = n - hosts;
-  const ringHops = hopsInside * intra.latency + (hosts > 1 ? (hosts - 1) * inter.latency : 0);
+  const extent = extentOf(cluster, ranks);
+  if (extent.ranks === 1) return 0;
+  const gpu = extent.host.accelerator.kind === "gpu";
+  const launch = gpu ? launchLatency : 0;
   switch (operation) {
     case "send": {
-      const link = linkBetween(cluster, ranks[0]!, ranks[1] ?? ranks[0]!);
-      return link.latency + bytes / link.bandwidth;
+      const link = linkBetween(cluster, ranks[0]!, ranks[1]!);
+      return launch + link.latency + bytes / link.bandwidth;
     }
-    case "all-reduce": {
-      const ring = us(8.4) + 2 * ringHops + (2 * share * bytes) / bus;
-      const treeHops = (n / hosts - 1) * intra.latency + Math.log2(hosts) * inter.latency;
-      const tree = us(8.4) + 2 * treeHops + (2 * bytes) / (0.92 * bus);
-      return algorithm === "ring" ? ring : algorithm === "tree" ? tree : Math.min(ring, tree);
-    }
-    case "all-gather":
-    case "reduce-scatter":
-      return us(8.4) + ringHops + (share * bytes) / bus;
-    case "broadcast":
-      return us(8.4) + ringHops + bytes / bus;
-    case "all-to-all": {
-      // Each rank sends 1/n of its buffer to every other, inside and outside its host at once.
-      const inside = ((perHost - 1) / n) * (bytes / intra.bandwidth);
-      const outside = ((n - perHost) / n) * (bytes / inter.bandwidth);
-      return (
-        us(8.4) + (hosts > 1 ? inter.latency : intra.latency) + Math.max(inside, outside)
-      );
+    case "all-to-all":
+      return launch + allToAllTime(bytes, extent, gpu);
+    default: {
+      if (gpu) {
+        const environment = algorithm === undefined ? options.environment : only[algorithm];
+        return predictNccl(operation, bytes, extent, environment && { environment }).time;
+      }
+      return linkTime(operation, bytes, extent, algorithm);
     }
   }
+}
+
+/**
+ * Each rank sends 1/n of its buffer to every rank at once, inside its host and out of it. What stays
+ * goes through the same channels on GPUs: nccl-tests shows (n - 1) / n of the bus, not all of it.
+ */
+function allToAllTime(bytes: Bytes, extent: Extent, gpu: boolean): Seconds {
+  const { ranks, hosts, most, link, network } = extent;
+  const bus = gpu ? tunerShape(extent).busInside : link.bandwidth;
+  const inside = ((gpu ? most : most - 1) / ranks) * (bytes / bus);
+  if (hosts === 1) return link.latency + inside;
+  const payload = gpu ? networkPayload : 1;
+  const across = ((ranks - most) / ranks) * (bytes / (payload * network.bandwidth));
+  return network.latency + Math.max(inside, across);
+}
+
+/** The cheapest closed form on links. */
+function linkTime(
+  operation: Exclude<PricedOperation, "send" | "all-to-all">,
+  bytes: Bytes,
+  extent: Extent,
+  algorithm: "ring" | "tree" | undefined,
+): Seconds {
+  const { ranks, hosts, link, network } = extent;
+  // A rank's own pace: its share of the ports where the ring leaves the host.
+  const bandwidth = hosts === 1 ? link.bandwidth : Math.min(link.bandwidth, outside(extent));
+  const between = hosts === 1 ? link.latency : network.latency;
+  const ringLatency = ((ranks - hosts) * link.latency + (hosts > 1 ? hosts : 0) * between) / ranks;
+  const ring = closedForm(operation, "ring", {
+    ranks,
+    bytes,
+    alpha: ringLatency,
+    beta: 1 / bandwidth,
+  });
+  if (algorithm === "ring" || operation === "all-gather" || operation === "reduce-scatter") {
+    return ring;
+  }
+  const tree = closedForm(operation, operation === "all-reduce" ? "tree" : "binomial", {
+    ranks,
+    bytes,
+    alpha: between,
+    beta: 1 / bandwidth,
+  });
+  return algorithm === "tree" ? tree : Math.min(ring, tree);
 }

@@ -37,7 +37,10 @@ export function bruckAllToAll(ranks: number): CollectivePlan {
   checkRanks(ranks);
   const chunks = ranks * ranks;
   const head = { operation: "all-to-all", algorithm: "bruck", ranks, chunks } as const;
-  const builder = new PlanBuilder(head, bruckRounds(ranks).reduce((n, r) => n + ranks * r.blocks, 0));
+  const builder = new PlanBuilder(
+    head,
+    bruckRounds(ranks).reduce((n, r) => n + ranks * r.blocks, 0),
+  );
   for (const { distance } of bruckRounds(ranks)) {
     for (let origin = 0; origin < ranks; origin++) {
       for (let offset = distance; offset < ranks; offset++) {

@@ -34,7 +34,9 @@ function firstTree(rank: number, ranks: number): TreeNode {
 }
 
 /** The places of all ranks in both trees. */
-export function doubleBinaryTree(ranks: number): readonly [readonly TreeNode[], readonly TreeNode[]] {
+export function doubleBinaryTree(
+  ranks: number,
+): readonly [readonly TreeNode[], readonly TreeNode[]] {
   checkRanks(ranks);
   const all = Array.from({ length: ranks }, (_, rank) => rank);
   const first = all.map((rank) => firstTree(rank, ranks));

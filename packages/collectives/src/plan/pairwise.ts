@@ -48,7 +48,12 @@ export function pairwiseAllToAllV(counts: readonly (readonly number[])[]): Colle
 /** Pairwise reduce-scatter: each rank sends the target its chunk; n - 1 steps. */
 export function pairwiseReduceScatter(ranks: number): CollectivePlan {
   checkRanks(ranks);
-  const head = { operation: "reduce-scatter", algorithm: "pairwise", ranks, chunks: ranks } as const;
+  const head = {
+    operation: "reduce-scatter",
+    algorithm: "pairwise",
+    ranks,
+    chunks: ranks,
+  } as const;
   const builder = new PlanBuilder(head, ranks * (ranks - 1));
   for (let shift = 1; shift < ranks; shift++) {
     for (let rank = 0; rank < ranks; rank++) {

@@ -130,9 +130,7 @@ export class PlanBuilder {
 
 /** Bytes of one chunk when each rank's buffer (of an all-to-all, of what it sends) has `bytes`. */
 export function chunkBytes(plan: CollectivePlan, bytes: Bytes): Bytes {
-  return plan.operation === "all-to-all"
-    ? (bytes * plan.ranks) / plan.chunks
-    : bytes / plan.chunks;
+  return plan.operation === "all-to-all" ? (bytes * plan.ranks) / plan.chunks : bytes / plan.chunks;
 }
 
 /** Throws `ROOT` unless `root` is a rank. */

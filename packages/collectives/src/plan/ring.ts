@@ -19,7 +19,9 @@ function ringOrders(ranks: number, { order, orders }: RingOptions): readonly (re
   const all = orders ?? [order ?? Array.from({ length: ranks }, (_, rank) => rank)];
   if (all.length === 0) throw new TriremeError("RING", "0 rings; give at least one order");
   for (const ring of all) {
-    const seen = new Set(ring.filter((rank) => Number.isInteger(rank) && rank >= 0 && rank < ranks));
+    const seen = new Set(
+      ring.filter((rank) => Number.isInteger(rank) && rank >= 0 && rank < ranks),
+    );
     if (ring.length !== ranks || seen.size !== ranks) {
       throw new TriremeError(
         "RING",
@@ -96,7 +98,13 @@ export function chainBroadcast(ranks: number, root: number, pipeline = 4): Colle
   if (!Number.isInteger(pipeline) || pipeline < 1) {
     throw new TriremeError("CHAIN", `pipeline ${pipeline} must be an integer of at least 1`);
   }
-  const head = { operation: "broadcast", algorithm: "ring", ranks, chunks: pipeline, root } as const;
+  const head = {
+    operation: "broadcast",
+    algorithm: "ring",
+    ranks,
+    chunks: pipeline,
+    root,
+  } as const;
   const builder = new PlanBuilder(head, pipeline * (ranks - 1));
   for (let step = 0; ranks > 1 && step < pipeline + ranks - 2; step++) {
     for (let place = 0; place < ranks - 1; place++) {

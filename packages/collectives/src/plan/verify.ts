@@ -97,7 +97,10 @@ export function verify(plan: CollectivePlan, bytes?: Bytes): Verification {
   }
   if (["broadcast", "scatter", "reduce", "gather"].includes(operation)) {
     if (!(plan.root >= 0 && plan.root < ranks)) {
-      return { ok: false, reason: `${operation} from root ${plan.root}, must be in 0..${ranks - 1}` };
+      return {
+        ok: false,
+        reason: `${operation} from root ${plan.root}, must be in 0..${ranks - 1}`,
+      };
     }
   }
   if (sizes !== undefined && sizes.length !== chunks) {

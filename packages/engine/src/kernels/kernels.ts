@@ -235,21 +235,23 @@ export interface Kernels {
 }
 
 /** Bytes of a WebAssembly page. */
-export const pageBytes = 65536;
+export const pageBytes = 65_536;
 
-/** The most pages a kernel memory may declare: 4 GiB, all that 32-bit offsets reach. */
-export const kernelMemoryPages = 65536;
+/** 4 GiB, all that 32-bit offsets reach. */
+const maximumPages = 65_536;
 
 /**
  * A descriptor for a shared memory that the kernels accept: it begins with room for `bytes` and may
  * grow to 4 GiB.
  */
-export function kernelMemoryDescriptor(
-  bytes: number,
-): { initial: number; maximum: number; shared: true } {
+export function kernelMemoryDescriptor(bytes: number): {
+  initial: number;
+  maximum: number;
+  shared: true;
+} {
   return {
     initial: Math.max(1, Math.ceil(bytes / pageBytes)),
-    maximum: kernelMemoryPages,
+    maximum: maximumPages,
     shared: true,
   };
 }
@@ -263,6 +265,7 @@ let compiled: WebAssembly.Module | undefined;
 export function createKernels(memory: WebAssembly.Memory): Kernels {
   compiled ??= new WebAssembly.Module(decodeBase64(kernelModule));
   const instance = new WebAssembly.Instance(compiled, { env: { memory } });
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- assembly/index.ts exports just these
   return instance.exports as unknown as Kernels;
 }
 

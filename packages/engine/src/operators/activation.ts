@@ -1,5 +1,6 @@
 import type { Tape, Variable } from "../tape.ts";
 import { gradientOf } from "../tape.ts";
+import { matrixDims } from "../tensor.ts";
 
 /** GeLU in the tanh form of GPT-2, element by element. */
 export function gelu(tape: Tape, x: Variable): Variable {
@@ -19,7 +20,7 @@ export function gelu(tape: Tape, x: Variable): Variable {
 /** SwiGLU: x [rows, 2·width], gate first, to silu(gate)·up [rows, width] (Shazeer, 2020). */
 export function swiglu(tape: Tape, x: Variable): Variable {
   const { kernels } = tape;
-  const [rows, both] = x.value.dims as [number, number];
+  const [rows, both] = matrixDims(x.value);
   const width = both / 2;
   const y = tape.variable([rows, width]);
   kernels.swigluForward(x.value.pointer, y.value.pointer, rows, width);

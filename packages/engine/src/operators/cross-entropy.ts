@@ -1,5 +1,5 @@
 import type { Tape, Variable } from "../tape.ts";
-import { view } from "../tensor.ts";
+import { matrixDims, view } from "../tensor.ts";
 
 /**
  * The sum over rows of −log softmax(logits)[target], for logits [rows, vocab] and `targets` pointing
@@ -7,7 +7,7 @@ import { view } from "../tensor.ts";
  * times `scale`, so that no second array of that size exists.
  */
 export function crossEntropy(tape: Tape, logits: Variable, targets: number, scale: number): number {
-  const [rows, vocab] = logits.value.dims as [number, number];
+  const [rows, vocab] = matrixDims(logits.value);
   const losses = tape.allocate([rows]);
   tape.kernels.crossEntropy(logits.value.pointer, targets, losses.pointer, rows, vocab, scale);
   // The output's own gradient is 1: the loss is where the backward begins.
@@ -21,7 +21,7 @@ export function crossEntropy(tape: Tape, logits: Variable, targets: number, scal
 
 /** The same loss without a gradient: the logits are left as they are. */
 export function crossEntropyLoss(tape: Tape, logits: Variable, targets: number): number {
-  const [rows, vocab] = logits.value.dims as [number, number];
+  const [rows, vocab] = matrixDims(logits.value);
   const losses = tape.allocate([rows]);
   tape.kernels.crossEntropyLoss(logits.value.pointer, targets, losses.pointer, rows, vocab);
   return sum(view(tape.pool.memory, losses));

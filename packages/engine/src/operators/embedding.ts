@@ -17,11 +17,27 @@ export function embedding(
   const width = table.value.dims[1]!;
   const y = tape.variable([batch * sequence, width]);
   const place = positions?.value.pointer ?? 0;
-  kernels.embeddingForward(tokens, place, table.value.pointer, y.value.pointer, batch, sequence, width);
+  kernels.embeddingForward(
+    tokens,
+    place,
+    table.value.pointer,
+    y.value.pointer,
+    batch,
+    sequence,
+    width,
+  );
   tape.record({
     weight: () => {
       const [dtable, dplace] = [table.gradient.pointer, positions?.gradient.pointer ?? 0];
-      kernels.embeddingBackward(tokens, gradientOf(y).pointer, dtable, dplace, batch, sequence, width);
+      kernels.embeddingBackward(
+        tokens,
+        gradientOf(y).pointer,
+        dtable,
+        dplace,
+        batch,
+        sequence,
+        width,
+      );
     },
   });
   return y;

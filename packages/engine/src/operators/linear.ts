@@ -1,5 +1,6 @@
 import type { Parameter, Tape, Variable } from "../tape.ts";
 import { gradientOf } from "../tape.ts";
+import { matrixDims } from "../tensor.ts";
 
 /**
  * y = x·W + b for x [rows, k]. `weight` is [k, n]; with `transposed` it is [n, k] and y = x·Wᵀ, the
@@ -13,7 +14,7 @@ export function linear(
   transposed = false,
 ): Variable {
   const { kernels, pool } = tape;
-  const [rows, k] = x.value.dims as [number, number];
+  const [rows, k] = matrixDims(x.value);
   const n = weight.value.dims[transposed ? 0 : 1]!;
   const ldw = transposed ? k : n;
   const w = weight.value.pointer;

@@ -1,5 +1,6 @@
 import type { Parameter, Tape, Variable } from "../tape.ts";
 import { gradientOf } from "../tape.ts";
+import { matrixDims } from "../tensor.ts";
 
 /** Layer normalisation of each row of x [rows, width], then gain and bias (Ba et al., 2016). */
 export function layerNorm(
@@ -10,11 +11,12 @@ export function layerNorm(
   epsilon: number,
 ): Variable {
   const { kernels } = tape;
-  const [rows, width] = x.value.dims as [number, number];
+  const [rows, width] = matrixDims(x.value);
   const y = tape.variable([rows, width]);
   const mean = tape.allocate([rows]).pointer;
   const rstd = tape.allocate([rows]).pointer;
-  const [xs, ys, g, b] = [x, y, gain, bias].map((v) => v.value.pointer) as Four;
+  const [xs, ys] = [x.value.pointer, y.value.pointer];
+  const [g, b] = [gain.value.pointer, bias.value.pointer];
   kernels.layerNormForward(xs, g, b, ys, mean, rstd, rows, width, epsilon);
 
   const [dg, db] = [gain.gradient.pointer, bias.gradient.pointer];
@@ -32,7 +34,7 @@ export function layerNorm(
 /** Division of each row of x [rows, width] by its root mean square, then gain (Zhang, Sennrich, 2019). */
 export function rmsNorm(tape: Tape, x: Variable, gain: Parameter, epsilon: number): Variable {
   const { kernels } = tape;
-  const [rows, width] = x.value.dims as [number, number];
+  const [rows, width] = matrixDims(x.value);
   const y = tape.variable([rows, width]);
   const rstd = tape.allocate([rows]).pointer;
   const [xs, ys, g] = [x.value.pointer, y.value.pointer, gain.value.pointer];
@@ -49,5 +51,3 @@ export function rmsNorm(tape: Tape, x: Variable, gain: Parameter, epsilon: numbe
   });
   return y;
 }
-
-type Four = [number, number, number, number];

@@ -37,7 +37,10 @@ test("GELU's gradient is its slope by finite differences", () => {
   arena.kernels.geluBackward(x.pointer, dy.pointer, dx.pointer, x.values.length);
   arena.checkGuards();
   const h = 1e-5;
-  const wanted = Array.from(x.values, (v, i) => ((gelu(v + h) - gelu(v - h)) / (2 * h)) * dy.values[i]!);
+  const wanted = Array.from(
+    x.values,
+    (v, i) => ((gelu(v + h) - gelu(v - h)) / (2 * h)) * dy.values[i]!,
+  );
   expectClose(dx.values, wanted, 1e-6);
 });
 
@@ -51,29 +54,34 @@ test.each([0, 1, 2, 3, 4, 7])("GELU of %i values touches no other", (n) => {
   expectClose(y.values, x.values.map(gelu), 1e-6);
 });
 
-test.each([1, 3, 4, 6, 16, 37])("SwiGLU of width %i and its gradient agree with float64", (width) => {
-  const arena = new Arena();
-  const rows = 5;
-  const gateUp = arena.normal(rows * 2 * width, 3);
-  const dy = arena.normal(rows * width);
-  const [y, dGateUp] = [arena.unset(rows * width), arena.unset(rows * 2 * width)];
-  arena.kernels.swigluForward(gateUp.pointer, y.pointer, rows, width);
-  arena.kernels.swigluBackward(gateUp.pointer, dy.pointer, dGateUp.pointer, rows, width);
-  arena.checkGuards();
-  const reference = (x: ArrayLike<number>): Float64Array =>
-    Float64Array.from({ length: rows * width }, (_, i) => {
-      const at = Math.floor(i / width) * 2 * width + (i % width);
-      return x[at]! * sigmoid(x[at]!) * x[at + width]!;
-    });
-  expectClose(y.values, reference(gateUp.values), 1e-6);
-  const wanted = numericGradient((x) => dot(reference(x), dy.values), gateUp.values);
-  expectClose(dGateUp.values, wanted, 1e-6);
-});
+test.each([1, 3, 4, 6, 16, 37])(
+  "SwiGLU of width %i and its gradient agree with float64",
+  (width) => {
+    const arena = new Arena();
+    const rows = 5;
+    const gateUp = arena.normal(rows * 2 * width, 3);
+    const dy = arena.normal(rows * width);
+    const [y, dGateUp] = [arena.unset(rows * width), arena.unset(rows * 2 * width)];
+    arena.kernels.swigluForward(gateUp.pointer, y.pointer, rows, width);
+    arena.kernels.swigluBackward(gateUp.pointer, dy.pointer, dGateUp.pointer, rows, width);
+    arena.checkGuards();
+    const reference = (x: ArrayLike<number>): Float64Array =>
+      Float64Array.from({ length: rows * width }, (_, i) => {
+        const at = Math.floor(i / width) * 2 * width + (i % width);
+        return x[at]! * sigmoid(x[at]!) * x[at + width]!;
+      });
+    expectClose(y.values, reference(gateUp.values), 1e-6);
+    const wanted = numericGradient((x) => dot(reference(x), dy.values), gateUp.values);
+    expectClose(dGateUp.values, wanted, 1e-6);
+  },
+);
 
 test("SiLU, and so the exponential, is within 5e-7 of float64 relative to its value", () => {
   const arena = new Arena();
   const x = grid(-80, 80, 50_001);
-  const gateUp = arena.floats(Float32Array.from({ length: 2 * x.length }, (_, i) => (i % 2 ? 1 : x[i / 2]!)));
+  const gateUp = arena.floats(
+    Float32Array.from({ length: 2 * x.length }, (_, i) => (i % 2 ? 1 : x[i / 2]!)),
+  );
   const y = arena.unset(x.length);
   arena.kernels.swigluForward(gateUp.pointer, y.pointer, x.length, 1);
   let worst = 0;

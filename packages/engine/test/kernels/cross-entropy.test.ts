@@ -2,7 +2,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Arena, expectClose } from "./arena.ts";
 
-function reference(logits: ArrayLike<number>, targets: readonly number[], vocab: number, scale: number) {
+function reference(
+  logits: ArrayLike<number>,
+  targets: readonly number[],
+  vocab: number,
+  scale: number,
+) {
   const losses = new Float64Array(targets.length);
   const gradient = new Float64Array(targets.length * vocab);
   targets.forEach((target, row) => {

@@ -104,7 +104,21 @@ test("a gradient of zero, infinity or NaN changes its own parameter only", () =>
   const g = arena.floats([0, Infinity, NaN, 1, 0]);
   const [m, v] = [arena.zeros(5), arena.zeros(5)];
   const { kernels } = arena;
-  kernels.adamw(p.pointer, g.pointer, m.pointer, v.pointer, 5, 0.1, 0.9, 0.99, 1e-8, 0, 0.1, 0.01, 1);
+  kernels.adamw(
+    p.pointer,
+    g.pointer,
+    m.pointer,
+    v.pointer,
+    5,
+    0.1,
+    0.9,
+    0.99,
+    1e-8,
+    0,
+    0.1,
+    0.01,
+    1,
+  );
   expect(p.values[0]).toBe(1);
   expect(p.values[1]).toBeNaN();
   expect(p.values[2]).toBeNaN();

@@ -16,6 +16,12 @@ test("the module imports a shared memory and nothing else, and writes no data in
 });
 
 test("a descriptor gives room for the bytes asked for, at least a page", () => {
-  expect([0, 1, 65_536, 65_537].map((n) => kernelMemoryDescriptor(n).initial)).toEqual([1, 1, 1, 2]);
-  expect(kernelMemoryDescriptor(2 ** 32)).toEqual({ initial: 65_536, maximum: 65_536, shared: true });
+  expect([0, 1, 65_536, 65_537].map((n) => kernelMemoryDescriptor(n).initial)).toEqual([
+    1, 1, 1, 2,
+  ]);
+  expect(kernelMemoryDescriptor(2 ** 32)).toEqual({
+    initial: 65_536,
+    maximum: 65_536,
+    shared: true,
+  });
 });

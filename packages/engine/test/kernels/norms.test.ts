@@ -83,13 +83,21 @@ test("layer norm and its three gradients agree with float64 and finite differenc
       if (cols === 1) return;
       const slope = (f: (v: Float64Array) => Float64Array, at: Float32Array) =>
         numericGradient((v) => dot(f(v), D), at);
-      expectClose(dx.values, slope((v) => normalise(v, G, B, cols), X), tolerance);
+      expectClose(
+        dx.values,
+        slope((v) => normalise(v, G, B, cols), X),
+        tolerance,
+      );
       expectClose(
         dgain.values.map((v) => v - 2),
         slope((v) => normalise(X, v, B, cols), G),
         tolerance,
       );
-      expectClose(dbias.values, slope((v) => normalise(X, G, v, cols), B), tolerance);
+      expectClose(
+        dbias.values,
+        slope((v) => normalise(X, G, v, cols), B),
+        tolerance,
+      );
     }),
     { numRuns: 60 },
   );
@@ -126,8 +134,16 @@ test("RMS norm and its two gradients agree with float64 and finite differences",
       expectClose(y.values, normalise(X, G, undefined, cols), tolerance);
       const slope = (f: (v: Float64Array) => Float64Array, at: Float32Array) =>
         numericGradient((v) => dot(f(v), D), at);
-      expectClose(dx.values, slope((v) => normalise(v, G, undefined, cols), X), tolerance);
-      expectClose(dgain.values, slope((v) => normalise(X, v, undefined, cols), G), tolerance);
+      expectClose(
+        dx.values,
+        slope((v) => normalise(v, G, undefined, cols), X),
+        tolerance,
+      );
+      expectClose(
+        dgain.values,
+        slope((v) => normalise(X, v, undefined, cols), G),
+        tolerance,
+      );
     }),
     { numRuns: 60 },
   );

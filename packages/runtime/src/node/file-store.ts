@@ -85,11 +85,16 @@ async function readFiles(path: string): Promise<readonly SnapshotFile[]> {
   try {
     const names = (await readdir(path)).filter((name) => name !== markerName);
     return await Promise.all(
-      names.sort().map(async (name) => ({ name, bytes: await readFile(join(path, name)) })),
+      names.sort().map(async (name) => ({ name, bytes: plain(await readFile(join(path, name))) })),
     );
   } catch (error) {
     throw fileError(`read the checkpoint ${path}`, error);
   }
+}
+
+/** Not a Buffer, whose `slice` is a view where that of every other Uint8Array copies. */
+function plain(buffer: Buffer): Uint8Array {
+  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }
 
 function isMissing(error: unknown): boolean {

@@ -79,14 +79,21 @@ export function automaticZeroBubble(o: AutomaticOptions): AutomaticResult {
   }
   const schedule = scheduleOf(shop, best.order, "automatic-zero-bubble");
   const { makespan } = replay(schedule, o.costs);
-  return { ok: true, schedule, makespan, lowerBound: bound, gap: makespan / bound - 1 };
+  return { ok: true, schedule, makespan, lowerBound: bound, gap: gapOf(makespan, bound) };
 }
 
-/** The job shop of the options, checked. */
-export function automaticShop(o: AutomaticOptions): JobShop {
+/** How far a makespan is above a lower bound, as a fraction of the bound; 0 for rounding errors. */
+export function gapOf(makespan: Seconds, bound: Seconds): number {
+  return bound > 0 ? Math.max(0, makespan / bound - 1) : makespan > 0 ? Infinity : 0;
+}
+
+/** The job shop of the options, checked; on a loop of more stages per rank where asked. */
+export function automaticShop(
+  o: AutomaticOptions,
+  chunks: number = o.placement === "v" ? 2 : 1,
+): JobShop {
   const { ranks, microbatches } = o;
   checkCounts("automatic-zero-bubble", { ranks, microbatches });
-  const chunks = o.placement === "v" ? 2 : 1;
   const stages = chunks * ranks;
   const shape: ScheduleShape = {
     name: "automatic-zero-bubble",
@@ -94,7 +101,7 @@ export function automaticShop(o: AutomaticOptions): JobShop {
     chunks,
     microbatches,
     stages,
-    stageRank: chunks === 2 ? vPlacement(ranks, stages) : loopPlacement(ranks, stages),
+    stageRank: o.placement === "v" ? vPlacement(ranks, stages) : loopPlacement(ranks, stages),
     directions: 1,
     forwardOnly: false,
   };

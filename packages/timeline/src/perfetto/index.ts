@@ -1,1 +1,2 @@
-export {};
+export { toPerfetto } from "./to-perfetto.ts";
+export { fromPerfetto } from "./from-perfetto.ts";

@@ -23,12 +23,12 @@ interface Figures {
 
 /** A row; peaks in TFLOP/s. */
 function row(
-  kind: Accelerator["kind"],
   name: string,
   architecture: string,
   peak: Partial<Record<Precision, number>>,
   figures: Figures,
   source: string,
+  kind: Accelerator["kind"] = "gpu",
 ): Accelerator {
   return {
     name,
@@ -56,7 +56,6 @@ const idleNote = "idle power as idle boards report it";
 
 export const accelerators: readonly Accelerator[] = [
   row(
-    "gpu",
     "v100-16",
     "volta",
     volta,
@@ -64,7 +63,6 @@ export const accelerators: readonly Accelerator[] = [
     v100Source,
   ),
   row(
-    "gpu",
     "v100-32",
     "volta",
     volta,
@@ -72,7 +70,6 @@ export const accelerators: readonly Accelerator[] = [
     v100Source,
   ),
   row(
-    "gpu",
     "a100-40",
     "ampere",
     ampere,
@@ -80,7 +77,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA A100 SXM4 40 GB datasheet (2020); L2 and SMs: A100 architecture whitepaper; ${idleNote}`,
   ),
   row(
-    "gpu",
     "a100-80",
     "ampere",
     ampere,
@@ -88,7 +84,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA A100 SXM4 80 GB datasheet (2021); L2 and SMs: A100 architecture whitepaper; ${idleNote}`,
   ),
   row(
-    "gpu",
     "a100-pcie-40",
     "ampere",
     ampere,
@@ -96,7 +91,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA A100 PCIe 40 GB datasheet (2020), scale-up through the optional bridge to one other card; ${idleNote}`,
   ),
   row(
-    "gpu",
     "a100-pcie-80",
     "ampere",
     ampere,
@@ -104,7 +98,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA A100 PCIe 80 GB datasheet (2021), scale-up through the optional bridge to one other card; ${idleNote}`,
   ),
   row(
-    "gpu",
     "a800-80",
     "ampere",
     ampere,
@@ -112,7 +105,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA A800 SXM datasheet (2022): an A100-80 with 400 GB/s of NVLink, both directions; ${idleNote}`,
   ),
   row(
-    "gpu",
     "h100",
     "hopper",
     hopper,
@@ -120,7 +112,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA H100 SXM5 datasheet (2023); L2, SMs and dense peaks: H100 architecture whitepaper; ${idleNote}`,
   ),
   row(
-    "gpu",
     "h100-pcie",
     "hopper",
     { fp64: 51.2, fp32: 51.2, tf32: 378, bf16: 756, fp16: 756, fp8: 1513 },
@@ -128,7 +119,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA H100 PCIe datasheet (2022), scale-up through the optional bridge to one other card; L2 and SMs: H100 architecture whitepaper; ${idleNote}`,
   ),
   row(
-    "gpu",
     "h100-nvl",
     "hopper",
     { fp64: 60, fp32: 60, tf32: 417.5, bf16: 835.5, fp16: 835.5, fp8: 1670.5 },
@@ -136,7 +126,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA H100 NVL datasheet (2024), figures of one card, sparse peaks halved; scale-up through the bridge to its partner; ${idleNote}`,
   ),
   row(
-    "gpu",
     "h800",
     "hopper",
     { ...hopper, fp64: 1 },
@@ -144,7 +133,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA H800 SXM5 datasheet (2023): an H100 with 400 GB/s of NVLink, both directions, and 1 TFLOP/s of fp64; ${idleNote}`,
   ),
   row(
-    "gpu",
     "h20",
     "hopper",
     { fp64: 1, fp32: 44, tf32: 74, bf16: 148, fp16: 148, fp8: 296 },
@@ -152,7 +140,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA H20 datasheet (2023); peak and bandwidth also in MegaScale-MoE (arXiv 2505.11432, Table 4); ${idleNote}`,
   ),
   row(
-    "gpu",
     "h200",
     "hopper",
     hopper,
@@ -160,7 +147,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA H200 SXM datasheet (2024); L2 and SMs as H100; ${idleNote}`,
   ),
   row(
-    "gpu",
     "gh200",
     "hopper",
     hopper,
@@ -168,7 +154,6 @@ export const accelerators: readonly Accelerator[] = [
     "NVIDIA GH200 Grace Hopper datasheet (2023), 96 GB HBM3; TDP and idle power are of the module, processor included (450 to 1000 W, programmable); idle power is a guess",
   ),
   row(
-    "gpu",
     "b200",
     "blackwell",
     blackwell,
@@ -176,7 +161,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA HGX B200 datasheet (2025), an eighth of the board, sparse peaks halved; L2 and SMs as devices report; ${idleNote}`,
   ),
   row(
-    "gpu",
     "gb200",
     "blackwell",
     { fp64: 40, fp32: 80, tf32: 1250, bf16: 2500, fp16: 2500, fp8: 5000, fp4: 10_000 },
@@ -184,7 +168,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA GB200 NVL72 datasheet (2024), one of 72, sparse peaks halved; L2 and SMs as devices report; ${idleNote}`,
   ),
   row(
-    "gpu",
     "b300",
     "blackwell-ultra",
     { ...blackwell, fp64: 1.25, fp4: 13_500 },
@@ -192,7 +175,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA HGX B300 datasheet (2025), an eighth of the board, sparse peaks halved, fp4 dense as printed; L2 and SMs as devices report; ${idleNote}`,
   ),
   row(
-    "gpu",
     "gb300",
     "blackwell-ultra",
     { fp64: 1.3, fp32: 80, tf32: 1250, bf16: 2500, fp16: 2500, fp8: 5000, fp4: 15_000 },
@@ -200,7 +182,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA GB300 NVL72 datasheet (2025), one of 72, sparse peaks halved, fp4 dense as printed; L2 and SMs as devices report; ${idleNote}`,
   ),
   row(
-    "gpu",
     "l40s",
     "ada",
     { fp32: 91.6, tf32: 183, bf16: 362.05, fp16: 362.05, fp8: 733 },
@@ -208,7 +189,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA L40S datasheet (2023); L2 and SMs: Ada architecture whitepaper; ${idleNote}`,
   ),
   row(
-    "gpu",
     "l20",
     "ada",
     { fp32: 59.8, tf32: 59.8, bf16: 119.5, fp16: 119.5, fp8: 239 },
@@ -216,7 +196,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA L20 datasheet (2023); ${idleNote}`,
   ),
   row(
-    "gpu",
     "rtx3080ti",
     "ampere",
     { fp32: 34.1, tf32: 34.1, bf16: 68.2, fp16: 68.2 },
@@ -224,7 +203,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA GeForce RTX 3080 Ti specification (2021); tensor peaks with fp32 accumulation: twice fp32, as in the GA102 architecture whitepaper; ${idleNote}`,
   ),
   row(
-    "gpu",
     "rtx3090",
     "ampere",
     { fp32: 35.6, tf32: 35.6, bf16: 71, fp16: 71 },
@@ -232,7 +210,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA Ampere GA102 architecture whitepaper (2020), fp32 accumulation, scale-up through the optional bridge to one other card; ${idleNote}`,
   ),
   row(
-    "gpu",
     "rtx4090",
     "ada",
     { fp32: 82.6, tf32: 82.6, bf16: 165.2, fp16: 165.2, fp8: 330.3 },
@@ -240,7 +217,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA Ada architecture whitepaper (2022), fp32 accumulation; ${idleNote}`,
   ),
   row(
-    "gpu",
     "a6000",
     "ampere",
     { fp32: 38.7, tf32: 77.4, bf16: 154.8, fp16: 154.8 },
@@ -248,7 +224,6 @@ export const accelerators: readonly Accelerator[] = [
     `NVIDIA RTX A6000 datasheet (2020) and GA102 architecture whitepaper, scale-up through the optional bridge to one other card; ${idleNote}`,
   ),
   row(
-    "gpu",
     "mi210",
     "cdna2",
     { fp64: 45.3, fp32: 45.3, bf16: 181, fp16: 181 },
@@ -256,7 +231,6 @@ export const accelerators: readonly Accelerator[] = [
     `AMD Instinct MI210 datasheet (2022), matrix peaks, three Infinity Fabric links of 50 GB/s; ${idleNote}`,
   ),
   row(
-    "gpu",
     "mi250x",
     "cdna2",
     { fp64: 47.9, fp32: 47.9, bf16: 191.5, fp16: 191.5 },
@@ -264,7 +238,6 @@ export const accelerators: readonly Accelerator[] = [
     `AMD Instinct MI250X datasheet (2021), one of its two dies (GCD), matrix peaks; eight Infinity Fabric links of 50 GB/s, four of them to the other die; power is half the package's; ${idleNote}`,
   ),
   row(
-    "gpu",
     "mi300x",
     "cdna3",
     { fp64: 163.4, fp32: 163.4, tf32: 653.7, bf16: 1307.4, fp16: 1307.4, fp8: 2614.9 },
@@ -272,7 +245,6 @@ export const accelerators: readonly Accelerator[] = [
     `AMD Instinct MI300X datasheet (2023), matrix peaks; seven Infinity Fabric links of 64 GB/s; the shared cache is the Infinity Cache; ${idleNote}`,
   ),
   row(
-    "gpu",
     "max1550",
     "xe-hpc",
     { fp64: 26.2, fp32: 26.2, tf32: 209.7, bf16: 419.4, fp16: 419.4 },
@@ -280,35 +252,35 @@ export const accelerators: readonly Accelerator[] = [
     "Intel Data Center GPU Max 1550 product specification (2023), one of its two tiles; eight Xe Links of 26.5 GB/s a tile; power is half the package's; idle power is a guess",
   ),
   row(
-    "tpu",
     "tpu-v4",
     "tpu-v4",
     { bf16: 275 },
     { memory: 32, bandwidth: 1228, l2: 128, units: 2, scaleUp: 300, tdp: 192, idle: 90 },
     "Google Cloud TPU v4 documentation; power and shared memory (CMEM): Jouppi et al., TPU v4 (ISCA 2023), Table 4 (192 W is the largest measured)",
+    "tpu",
   ),
   row(
-    "tpu",
     "tpu-v5e",
     "tpu-v5e",
     { bf16: 197 },
     { memory: 16, bandwidth: 819, l2: 128, units: 1, scaleUp: 200, tdp: 200, idle: 60 },
     "Google Cloud TPU v5e documentation (1,600 Gbit/s of ICI); power is not published: both figures are guesses",
+    "tpu",
   ),
   row(
-    "tpu",
     "tpu-v5p",
     "tpu-v5p",
     { bf16: 459 },
     { memory: 95, bandwidth: 2765, l2: 128, units: 2, scaleUp: 600, tdp: 450, idle: 120 },
     "Google Cloud TPU v5p documentation (4,800 Gbit/s of ICI); power is not published: both figures are guesses",
+    "tpu",
   ),
   row(
-    "cpu",
     "cpu-core",
     "x86",
     { fp64: 0.048, fp32: 0.096 },
     { memory: 4, bandwidth: 10, l2: 2, units: 1, scaleUp: 0, tdp: 10, idle: 2 },
     "A generic server core by arithmetic: 3 GHz, two 256-bit multiply-add units (32 fp32 FLOP a cycle); memory, bandwidth and power are shares of a 32-core part; see cpuHost for a machine that was measured",
+    "cpu",
   ),
 ];

@@ -8,7 +8,7 @@ import { cpuHost } from "../cpu-host.ts";
 import type { Host } from "../host.ts";
 import { type Interior, linkInside, partsOf } from "../interior.ts";
 import { type Link, defineLink } from "../link.ts";
-import { allPairs, box, pcieGen3, pcieGen4, pcieGen5 } from "./interiors.ts";
+import { allPairs, box, pcieGen3, pcieGen4, pcieGen5 } from "./box.ts";
 import {
   cards,
   cubeMesh,

@@ -2,7 +2,7 @@
 import { GBps } from "@trireme/core";
 import type { Interior, Part, Wire } from "../interior.ts";
 import { type Link, type LinkKind, defineLink } from "../link.ts";
-import { allPairs, box, pcieGen3, pcieGen4, pcieGen5, socketLink } from "./interiors.ts";
+import { box, pcieGen3, pcieGen4, pcieGen5, socketLink } from "./box.ts";
 
 /** Eight accelerators on one switch, `gigabytes` GB/s each, a NIC beside each. */
 export function hgx(gigabytes: number, pcie: number, pcieSwitches: number): Interior {
@@ -75,10 +75,18 @@ export const square: [number, number, number][] = [
   [0, 2, 1],
 ];
 /** Eight chips of a v5e host, two rows of four. */
-export const twoByFour: [number, number, number][] = [0, 1, 2, 3].flatMap((i) => [
-  [i, i + 4, 1],
-  ...(i < 3 ? [[i, i + 1, 1] as const, [i + 4, i + 5, 1] as const] : []),
-]) as [number, number, number][];
+export const twoByFour: [number, number, number][] = [
+  [0, 4, 1],
+  [1, 5, 1],
+  [2, 6, 1],
+  [3, 7, 1],
+  [0, 1, 1],
+  [1, 2, 1],
+  [2, 3, 1],
+  [4, 5, 1],
+  [5, 6, 1],
+  [6, 7, 1],
+];
 
 /**
  * Frontier's node (OLCF: Frontier user guide, node diagram): eight dies in four packages, 50 GB/s a

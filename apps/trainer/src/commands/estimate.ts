@@ -1,0 +1,78 @@
+/** `trireme estimate`: one step in closed form, by cause. */
+import { formatCount, formatPercent, formatSeconds } from "@trireme/core";
+import type { Breakdown, Cost } from "@trireme/cost-model";
+import type { ResolvedRun } from "@trireme/run";
+import { hostOf } from "@trireme/topology";
+import type { CommandArguments } from "../arguments.ts";
+import type { Parts } from "../composition.ts";
+import { InputError } from "../input-error.ts";
+import { loadRun } from "../load-run.ts";
+import { priceRun } from "../price-run.ts";
+import { type Field, fields, heading } from "../report/fields.ts";
+import { memoryFields } from "../report/memory-fields.ts";
+import { mfuNote } from "../report/mfu.ts";
+import { runFields } from "../report/run-fields.ts";
+import type { Terminal } from "../terminal.ts";
+
+/** Estimates a step and prints it. */
+export async function estimateCommand(
+  args: CommandArguments,
+  terminal: Terminal,
+  parts: Parts,
+): Promise<void> {
+  const loaded = await loadRun(args, parts, { withTexts: false });
+  const { run, options, measured } = await priceRun(loaded, parts);
+  const result = parts.estimate(options);
+  if (args.json) {
+    const { name, fingerprint } = run;
+    terminal.out(`${JSON.stringify({ name, fingerprint, ...result }, undefined, 2)}\n`);
+  }
+  if (!result.ok) throw new InputError([`${run.name}: ${result.reason}`]);
+  if (args.json) return;
+  terminal.out(heading(terminal, `${run.name}: one step, estimated`).trimStart());
+  terminal.out(fields(terminal, runFields({ ...loaded, run })));
+  terminal.out(heading(terminal, "estimate"));
+  terminal.out(fields(terminal, resultFields(run, result, measured)));
+  terminal.out(heading(terminal, "where the step goes"));
+  terminal.out(fields(terminal, breakdownFields(result)));
+  terminal.out(heading(terminal, "memory"));
+  const { memory } = hostOf(run.cluster, 0).accelerator;
+  terminal.out(fields(terminal, memoryFields(result.memory, memory, run.plan)));
+}
+
+function resultFields(
+  run: ResolvedRun,
+  cost: Cost,
+  measured: string | undefined,
+): readonly Field[] {
+  const each = formatCount(cost.tokensPerSecond / run.cluster.devices);
+  return [
+    { label: "iteration", value: formatSeconds(cost.step), ...(measured && { note: measured }) },
+    { label: "tokens/s", value: formatCount(cost.tokensPerSecond), note: `${each} a device` },
+    { label: "MFU", value: formatPercent(cost.mfu), note: mfuNote(run) },
+  ];
+}
+
+const causes: readonly (readonly [cause: keyof Breakdown, label: string, note: string])[] = [
+  ["compute", "compute", "kernels of the busiest pipeline rank, recomputation included"],
+  ["tensorParallel", "tensor", "exposed collectives of tensor parallelism"],
+  ["pointToPoint", "sends", "exposed sends between stages"],
+  ["bubble", "bubble", "waiting for other stages"],
+  ["dataParallel", "data", "exposed reduction of gradients, gathering of weights"],
+  ["optimizer", "optimizer", "the update"],
+];
+
+function breakdownFields({ breakdown, step }: Cost): readonly Field[] {
+  const lines = causes.map(([cause, label, note]) => ({
+    label,
+    value: timeAndShare(breakdown[cause], step),
+    note,
+  }));
+  return [...lines, { label: "step", value: timeAndShare(step, step), note: "their sum" }];
+}
+
+function timeAndShare(seconds: number, step: number): string {
+  // A sum of floats leaves a hair where there is nothing.
+  const time = seconds < step * 1e-9 ? 0 : seconds;
+  return `${formatSeconds(time).padStart(9)} ${formatPercent(seconds / step).padStart(8)}`;
+}

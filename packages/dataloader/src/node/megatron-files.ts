@@ -1,0 +1,42 @@
+/** Megatron's pair of files on disk. */
+import { readFile, writeFile } from "node:fs/promises";
+import { TriremeError } from "@trireme/core";
+import { type MegatronIndex, decodeMegatronIndex, encodeMegatronIndex } from "../megatron-index.ts";
+import type { TokenDataset } from "../token-dataset.ts";
+import { type TokenSource, megatronSource } from "../token-source.ts";
+import { encodeTokens, tokenTypeFor } from "../token-type.ts";
+import { openFileReader } from "./file-reader.ts";
+
+/** A Megatron dataset that holds its data file open until it is closed. */
+export interface MegatronFiles {
+  readonly index: MegatronIndex;
+  readonly source: TokenSource;
+  close(): void;
+}
+
+/** Opens `<prefix>.bin` and `<prefix>.idx`, and checks the one against the other. */
+export async function openMegatronFiles(prefix: string): Promise<MegatronFiles> {
+  const data = openFileReader(`${prefix}.bin`);
+  try {
+    const bytes = await readFile(`${prefix}.idx`).catch((cause: unknown) => {
+      throw new TriremeError("DATA", `${prefix}.idx: cannot be read, but ${prefix}.bin is there`, {
+        cause,
+      });
+    });
+    const index = decodeMegatronIndex(`${prefix}.idx`, bytes, data.size);
+    return { index, source: megatronSource(index, data), close: () => data.close() };
+  } catch (error) {
+    data.close();
+    throw error;
+  }
+}
+
+/** Writes a dataset as `<prefix>.bin` and `<prefix>.idx`, one sequence per document, as Megatron does. */
+export async function writeMegatronFiles(prefix: string, dataset: TokenDataset): Promise<void> {
+  const { tokens, documents, vocabulary } = dataset;
+  const type = tokenTypeFor(vocabulary);
+  const lengths = Int32Array.from(documents, (end, i) => end - (i === 0 ? 0 : documents[i - 1]!));
+  const starts = Float64Array.from({ length: documents.length + 1 }, (_, i) => i);
+  await writeFile(`${prefix}.bin`, encodeTokens(type, tokens));
+  await writeFile(`${prefix}.idx`, encodeMegatronIndex({ type, lengths, documents: starts }));
+}

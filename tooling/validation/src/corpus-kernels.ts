@@ -1,0 +1,115 @@
+/** Matrix products and attention measured alone. */
+import { TriremeError } from "@trireme/core";
+import { rooflinePricer } from "@trireme/cost-model";
+import { type Operator, defineModel, definePlan, stageOperators, stages } from "@trireme/workload";
+import { acceleratorOf } from "./corpus-hardware.ts";
+import { type CorpusRow, number, text } from "./corpus-row.ts";
+import type { Group, Outcome } from "./outcome.ts";
+
+/** The outcome of a product or an attention row. */
+export function kernelOutcome(row: CorpusRow): Outcome {
+  const sure = row.confidence === "high";
+  const group: Group = {
+    id: sure ? row.kind : `${row.kind}-unsure`,
+    source: "corpus",
+    kind: `${row.kind} time`,
+    ...(sure ? { target: { medianError: 0.08 } } : {}),
+  };
+  const skip = (reason: string): Outcome => ({ group, id: row.id, skipped: reason });
+  const a = acceleratorOf(text(row.hardware, "gpu"));
+  if (a === undefined)
+    return skip(`accelerator not in the catalogue: ${text(row.hardware, "gpu")}`);
+  const stated = text(row.parallel, "precision");
+  const precision = /fp4/.test(stated) ? "fp4" : /fp8/.test(stated) ? "fp8" : "bf16";
+  try {
+    const pricer = rooflinePricer(a, "bf16");
+    const time = row.kind === "gemm" ? productOf(row, precision) : attentionOf(row);
+    if (typeof time === "string") return skip(time);
+    const predicted = time.operators.reduce((sum, o) => sum + o.count * pricer.operator(o), 0);
+    return { group, id: row.id, measured: time.measured, predicted };
+  } catch (error) {
+    if (error instanceof TriremeError) return skip(`refused: ${error.message}`);
+    throw error;
+  }
+}
+
+interface Kernel {
+  readonly operators: readonly Operator[];
+  readonly measured: number;
+}
+
+function productOf(row: CorpusRow, precision: "bf16" | "fp8" | "fp4"): Kernel | string {
+  const p = row.parallel;
+  const [m, n, k] = ["M", "N", "K"].map((key) => number(p, key));
+  if (m === undefined || n === undefined || k === undefined) return "missing: M, N, K";
+  if (number(p, "groups") !== undefined || text(p, "groups") !== "")
+    return "not covered: grouped products";
+  const flops = 2 * m * n * k;
+  const micro = number(row.measured, "time_us");
+  const rate = number(row.measured, "tflops");
+  const measured =
+    micro === undefined ? (rate === undefined ? undefined : flops / (rate * 1e12)) : micro * 1e-6;
+  if (measured === undefined) return "missing: time";
+  const operand = precision === "bf16" ? 2 : precision === "fp8" ? 1 : 0.5;
+  const bytes = operand * k * (m + n) + 2 * m * n;
+  const key = `gemm/${precision}/forward/1x${m}x${n}x${k}`;
+  const product: Operator = {
+    key,
+    kind: "gemm",
+    form: precision,
+    pass: "forward",
+    shape: [1, m, n, k],
+    flops,
+    bytes,
+    count: 1,
+  };
+  return { operators: [product], measured };
+}
+
+function attentionOf(row: CorpusRow): Kernel | string {
+  const p = row.parallel;
+  const [sequence, headDim, heads, batch] = ["seq", "head_dim", "heads", "batch"].map((key) =>
+    number(p, key),
+  );
+  const rate = number(row.measured, "tflops");
+  if (rate === undefined) return "missing: tflops";
+  for (const [key, value] of Object.entries({ seq: sequence, head_dim: headDim, heads, batch })) {
+    if (value === undefined) return `missing: ${key}`;
+  }
+  const implementation = text(p, "impl");
+  const version = /^flashattention-([123])$/.exec(implementation)?.[1];
+  if (version === undefined && implementation !== "cudnn")
+    return `not covered: ${implementation} attention`;
+  const causal = text(p, "causal") === "true";
+  if (/fp8/.test(text(p, "precision"))) return "not covered: attention in fp8";
+  const m = defineModel({
+    layers: 1,
+    hidden: heads! * headDim!,
+    heads: heads!,
+    headDim: headDim!,
+    vocab: 1,
+    context: sequence!,
+  });
+  const plan = definePlan(m, { globalBatch: batch!, microbatch: batch!, flashAttention: true });
+  const direction = text(p, "direction");
+  const passes =
+    direction === "fwd"
+      ? ["forward"]
+      : direction === "bwd"
+        ? ["input-gradient"]
+        : ["forward", "input-gradient"];
+  const operators = stageOperators(m, plan, stages(m, plan)[0]!)
+    .operators.filter((o) => o.kind === "attention" && passes.includes(o.pass))
+    .map((o) => {
+      const form = `flash${version ?? ""}${causal ? "" : "-full"}`;
+      return Object.assign({}, o, {
+        form,
+        key: `${o.key}/${form}`,
+        flops: causal ? o.flops : 2 * o.flops,
+      });
+    });
+  // FLOPs as the papers count: half the score matrix under a mask, backward 2.5 times forward.
+  const factor = (direction !== "bwd" ? 1 : 0) + (direction !== "fwd" ? 2.5 : 0);
+  const flops = factor * (causal ? 2 : 4) * batch! * heads! * sequence! ** 2 * headDim!;
+  return { operators, measured: flops / (rate * 1e12) };
+}

@@ -1,0 +1,193 @@
+/** The model and the plan of a corpus row, or what keeps it from being described. */
+import { type ModelOptions, type PlanOptions } from "@trireme/workload";
+import { type CorpusRow, number, object, text } from "./corpus-row.ts";
+
+/** What the row trains and how; a string says why it is not described. */
+export interface Described {
+  readonly model: ModelOptions;
+  readonly plan: PlanOptions;
+}
+
+/** Describes a row. A missing field comes back as "missing: field", a kind of work that is not covered by its name. */
+export function describe(row: CorpusRow): Described | string {
+  const uncovered = notCovered(row);
+  if (uncovered !== undefined) return uncovered;
+  const model = modelOf(row);
+  if (typeof model === "string") return model;
+  const plan = planOf(row);
+  return typeof plan === "string" ? plan : { model, plan };
+}
+
+/** Work that the estimator does not know. */
+function notCovered(row: CorpusRow): string | undefined {
+  if (object(row.model, "moe") !== undefined) return "not covered: mixture of experts";
+  if (object(row.model, "mamba") !== undefined || text(row.model, "attn").includes("mamba"))
+    return "not covered: state-space layers";
+  if (text(row.model, "attn").startsWith("mla")) return "not covered: multi-head latent attention";
+  if (number(row.model, "encoder_seq") !== undefined) return "not covered: encoders";
+  const task = text(row.parallel, "task");
+  if (task.includes("lora")) return "not covered: adapters";
+  if (text(row.parallel, "arch_changes").includes("swa"))
+    return "not covered: sliding window, parallel block";
+  if (text(row.parallel, "cpu_offload") === "true") return "not covered: offloading";
+  return undefined;
+}
+
+function modelOf(row: CorpusRow): ModelOptions | string {
+  const f = row.model;
+  const [layers, hidden, heads, vocab, sequence] = [
+    "layers",
+    "hidden",
+    "heads",
+    "vocab",
+    "seq",
+  ].map((k) => number(f, k));
+  for (const [key, value] of Object.entries({ layers, hidden, heads, vocab, seq: sequence })) {
+    if (value === undefined) return `missing: ${key}`;
+  }
+  const act = text(f, "act");
+  const gated = act === "swiglu" || act === "geglu";
+  const kvHeads = number(f, "kv_heads");
+  const ffn = number(f, "ffn");
+  const headDim = number(f, "head_dim");
+  return {
+    name: text(f, "name"),
+    layers: layers!,
+    hidden: hidden!,
+    heads: heads!,
+    vocab: vocab!,
+    context: sequence!,
+    activation: gated ? "swiglu" : act === "squared_relu" ? "squared-relu" : "gelu",
+    norm: gated ? "rmsnorm" : "layernorm",
+    position: !gated && act !== "squared_relu" ? "learned" : "rotary",
+    bias: !gated && act !== "squared_relu",
+    tied: text(f, "tied") === "" ? !gated : text(f, "tied") === "true",
+    ...(kvHeads === undefined ? {} : { kvHeads }),
+    ...(ffn === undefined ? {} : { ffn }),
+    ...(headDim === undefined ? {} : { headDim }),
+  };
+}
+
+function planOf(row: CorpusRow): PlanOptions | string {
+  const f = row.parallel;
+  const devices = number(row.hardware, "num_gpus");
+  const globalBatch = number(f, "gbs");
+  const microbatch = number(f, "mbs");
+  if (devices === undefined) return "missing: num_gpus";
+  if (globalBatch === undefined) return "missing: gbs";
+  if (microbatch === undefined) return "missing: mbs";
+  const tp = number(f, "tp") ?? 1;
+  const pp = number(f, "pp") ?? 1;
+  const cp = number(f, "cp") ?? 1;
+  const vpp = pp > 1 ? (number(f, "vpp") ?? 1) : 1;
+  const dp = devices / (tp * pp * cp);
+  const overlap = overlaps(row);
+  return {
+    tp,
+    pp,
+    cp,
+    dp,
+    vpp,
+    microbatch,
+    globalBatch,
+    sequenceParallel: text(f, "sp") === "true",
+    zero: zeroStage(row),
+    recompute: recomputation(text(f, "recompute")),
+    flashAttention: !/unfused|fused softmax|megatron-lm default|torch \(/.test(
+      text(f, "attention_impl"),
+    ),
+    ...flashGeneration(row),
+    ...precisions(text(f, "precision")),
+    ...conventions(text(f, "framework")),
+    ...fusion(row),
+    ...overlap,
+  };
+}
+
+/** NVIDIA's and JAX's stacks hide what they can by default; others do what they say. */
+function overlaps(
+  row: CorpusRow,
+): Pick<PlanOptions, "overlapDataParallel" | "overlapTensorParallel" | "overlapPointToPoint"> {
+  const stated = text(row.parallel, "overlap");
+  const framework = text(row.parallel, "framework");
+  const modern =
+    /nemo|bridge|maxtext|paxml|megatron-core/.test(framework) ||
+    /nemo|recipe default|xla/.test(stated);
+  const none = stated.startsWith("none (") || stated.includes("commit 285068c");
+  const data = !none && (modern || /prefetch|grad|dp/.test(stated) || sharded(row));
+  const tensor = !none && modern && !/tp_comm_overlap=(false|0)/.test(stated);
+  return {
+    overlapDataParallel: data,
+    overlapTensorParallel: tensor || stated.includes("asynctp"),
+    overlapPointToPoint: !none && modern,
+  };
+}
+
+function sharded(row: CorpusRow): boolean {
+  const fsdp = text(row.parallel, "fsdp");
+  return fsdp !== "" && fsdp !== "false";
+}
+
+function zeroStage(row: CorpusRow): 0 | 1 | 2 | 3 {
+  const stage = text(row.parallel, "zero_stage");
+  if (text(row.parallel, "fsdp") === "shard_grad_op") return 2;
+  if (stage.startsWith("3") || (stage === "" && sharded(row))) return 3;
+  if (stage.startsWith("2") || stage.startsWith("fsdp")) return 2;
+  return stage.startsWith("1") ? 1 : 0;
+}
+
+function recomputation(stated: string): "none" | "selective" | "operators" | "full" {
+  if (stated.startsWith("full")) return "full";
+  if (/selective \((per-)?op|selective op/.test(stated)) return "operators";
+  return /selective( \(attention core\)|:core_attn|\? \(not stated\))?$/.test(stated)
+    ? "selective"
+    : "none";
+}
+
+function precisions(stated: string): Partial<PlanOptions> {
+  const pure = stated.includes("mp=pure") || stated === "bf16 fsdp2 mixed precision";
+  const gradients = pure ? ({ gradientPrecision: "bf16" } as const) : {};
+  const base = {
+    precision: stated.startsWith("fp16") ? "fp16" : stated.startsWith("fp32") ? "fp32" : "bf16",
+    ...gradients,
+  } as const;
+  if (/nvfp4|fp4/.test(stated)) return { ...base, matrixPrecision: "fp4" };
+  return /fp8|float8|int8/.test(stated) ? { ...base, matrixPrecision: "fp8" } : base;
+}
+
+/** Frameworks that write layers from elementary operations; "rmsnorm kernel" is said where there is one. */
+function fusion(
+  row: CorpusRow,
+): Pick<
+  PlanOptions,
+  "fusedSoftmax" | "fusedNorm" | "fusedElementwise" | "overlapGradientProducts"
+> {
+  const norm = text(row.parallel, "norm_impl");
+  const framework = text(row.parallel, "framework");
+  const eager =
+    /aa-scaling|internevo|fsdp|deepspeed/.test(framework) ||
+    ["llmfoundry", "torchtitan"].includes(row.dataset);
+  const compiled = text(row.parallel, "compile") === "true";
+  return {
+    fusedSoftmax: !text(row.parallel, "attention_impl").startsWith("torch"),
+    fusedNorm: norm === "" ? !eager || compiled : !norm.startsWith("torch"),
+    fusedElementwise: !eager || compiled,
+    overlapGradientProducts: !/aa-scaling|internevo|deepspeed/.test(framework),
+  };
+}
+
+/** Generation of the attention kernels; PyTorch's own are FlashAttention 2. */
+function flashGeneration(row: CorpusRow): Pick<PlanOptions, "flashVersion"> {
+  const stated = text(row.parallel, "attention_impl");
+  if (/triton|flash-attn-1/.test(stated)) return { flashVersion: 1 };
+  return /flash-attn|sdpa|fa2/.test(stated) ? { flashVersion: 2 } : {};
+}
+
+/** What a framework does unless told otherwise, by its own documentation or the paper that measured it. */
+function conventions(framework: string): Partial<PlanOptions> {
+  // Aleph Alpha's: gradients in 16 bits, logits gathered before the loss.
+  if (framework.startsWith("aa-scaling"))
+    return { gradientPrecision: "bf16", vocabParallelLoss: false };
+  // NeMo's performance recipes set grad_reduce_in_fp32 to false.
+  return /^nemo|bridge/.test(framework) ? { gradientPrecision: "bf16" } : {};
+}

@@ -1,0 +1,126 @@
+/** The scores as JSON, as a table, and as a page with the worst rows and every reason for a skip. */
+import { formatPercent } from "@trireme/core";
+import { type Compared, type Outcome, type Target, isCompared } from "./outcome.ts";
+import type { Score } from "./score.ts";
+
+/** accuracy.json. */
+export function accuracyJson(scores: readonly Score[]): string {
+  return `${JSON.stringify({ rows: scores }, (_, v: unknown) => (typeof v === "number" ? Number(v.toPrecision(6)) : v), 2)}\n`;
+}
+
+/** One line a score, for a terminal or Markdown. */
+export function table(scores: readonly Score[]): string {
+  const head = [
+    "what",
+    "kind",
+    "n",
+    "skipped",
+    "median",
+    "p90",
+    "mean",
+    "max",
+    "bias",
+    "other",
+    "target",
+    "met",
+  ];
+  const body = scores.map((s) => [
+    s.id,
+    s.kind,
+    String(s.n),
+    String(s.skipped),
+    percent(s.medianError),
+    percent(s.p90Error),
+    percent(s.meanError),
+    percent(s.maxError),
+    signed(s.bias),
+    other(s),
+    s.target === null ? "" : targetText(s.target),
+    s.met === null ? "" : s.met ? "yes" : "no",
+  ]);
+  const widths = head.map((h, i) => Math.max(h.length, ...body.map((row) => row[i]!.length)));
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((c, i) => c.padEnd(widths[i]!)).join(" | ")} |`;
+  return [line(head), line(widths.map((w) => "-".repeat(w))), ...body.map(line)].join("\n");
+}
+
+function percent(x: number | null | undefined): string {
+  return x === null || x === undefined ? "" : formatPercent(x);
+}
+
+function signed(x: number | null): string {
+  return x === null ? "" : `${x > 0 ? "+" : ""}${formatPercent(x)}`;
+}
+
+function other(s: Score): string {
+  const parts: string[] = [];
+  if (s.accuracy !== undefined) parts.push(`right ${percent(s.accuracy)}`);
+  if (s.balancedAccuracy !== undefined) parts.push(`balanced ${percent(s.balancedAccuracy)}`);
+  if (s.spearman !== undefined) parts.push(`rank ${s.spearman.toFixed(2)}`);
+  return parts.join(", ");
+}
+
+const labels: Readonly<Record<keyof Target, string>> = {
+  medianError: "median ≤",
+  p90Error: "p90 ≤",
+  meanError: "mean ≤",
+  maxError: "max ≤",
+  accuracy: "right ≥",
+  balancedAccuracy: "balanced ≥",
+  spearman: "rank ≥",
+};
+
+function targetText(target: Target): string {
+  return Object.entries(labels)
+    .flatMap(([key, label]) => {
+      const value = target[key as keyof Target];
+      if (value === undefined) return [];
+      return [`${label} ${key === "spearman" ? value : formatPercent(value)}`];
+    })
+    .join(", ");
+}
+
+/** The page of docs/accuracy. */
+export function report(scores: readonly Score[], outcomes: readonly Outcome[]): string {
+  return `${[
+    "# Accuracy of the cost model",
+    "",
+    "Written by `pnpm validate`; do not edit. Each line compares the estimate with published measurements: error is |ours / theirs − 1|, bias the mean of ours / theirs − 1. Nothing in the model is fitted on an iteration time; its parameters come from kernels and collectives measured alone (`characteristics.ts` of cost-model). Lines ending in `-unsure` hold the rows that are not both of high confidence and complete. Sources and licences: [data](../../tooling/validation/data/README.md).",
+    "",
+    table(scores),
+    "",
+    "![Predicted against measured iteration times](scatter.svg)",
+    ...scores.flatMap((s) => section(s, outcomes)),
+  ].join("\n")}\n`;
+}
+
+function section(s: Score, outcomes: readonly Outcome[]): string[] {
+  const compared = outcomes.filter((o): o is Compared => o.group.id === s.id && isCompared(o));
+  const reasons = Object.entries(s.reasons).sort((a, b) => b[1] - a[1]);
+  const whole = compared.length <= 12 && s.target !== null;
+  const error = (c: Compared): number => Math.abs(c.predicted / c.measured - 1);
+  const shown = whole ? compared : [...compared].sort((a, b) => error(b) - error(a)).slice(0, 8);
+  const lines = ["", `## ${s.id}`, "", `${s.source}; ${s.kind}.`];
+  if (s.kind !== "fits" && shown.length > 0) {
+    lines.push(
+      "",
+      whole ? "Every row:" : "Worst rows:",
+      "",
+      "| row | theirs | ours | error | of which |",
+      "| --- | --- | --- | --- | --- |",
+    );
+    for (const c of shown) {
+      lines.push(
+        `| ${c.id} | ${short(c.measured)} | ${short(c.predicted)} | ${signed(c.predicted / c.measured - 1)} | ${c.detail ?? ""} |`,
+      );
+    }
+  }
+  if (reasons.length > 0) {
+    lines.push("", "Skipped:", "", ...reasons.map(([reason, count]) => `- ${count} × ${reason}`));
+  }
+  return lines;
+}
+
+function short(x: number): string {
+  return Number(x.toPrecision(4)).toString();
+}
