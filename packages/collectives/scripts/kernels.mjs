@@ -1,6 +1,6 @@
-// Compiles assembly/add.ts and prints, or with --write stores, src/communicator/kernel-bytes.ts.
+// Compiles assembly/add.as and prints, or with --write stores, src/communicator/kernel-bytes.ts.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -13,12 +13,14 @@ const compiler = join(
 );
 const folder = mkdtempSync(join(tmpdir(), "trireme-kernels-"));
 const out = join(folder, "add.wasm");
-const options = [
-  ...["--enable", "simd,threads", "--importMemory", "--sharedMemory", "--initialMemory", "1"],
-  ...["--maximumMemory", "65536", "--runtime", "stub", "-O3", "--noAssert", "--outFile", out],
-];
-const { status, stderr } = spawnSync(process.execPath, [compiler, "assembly/add.ts", ...options], {
-  cwd: root,
+// AssemblyScript is not quite TypeScript, so the source has an ending of its own; the compiler asks for .ts.
+copyFileSync(join(root, "assembly/add.as"), join(folder, "add.ts"));
+const options =
+  `--enable simd,threads --importMemory --sharedMemory --initialMemory 1 --maximumMemory 65536 --runtime stub -O3 --noAssert --outFile ${out}`.split(
+    " ",
+  );
+const { status, stderr } = spawnSync(process.execPath, [compiler, "add.ts", ...options], {
+  cwd: folder,
   encoding: "utf8",
 });
 if (status !== 0) throw new Error(stderr);
@@ -26,7 +28,7 @@ const lines = readFileSync(out)
   .toString("base64")
   .match(/.{1,90}/g);
 rmSync(folder, { recursive: true });
-const source = `/** assembly/add.ts compiled to WebAssembly, base64; written by \`pnpm kernels\`. */
+const source = `/** assembly/add.as compiled to WebAssembly, base64; written by \`pnpm kernels\`. */
 export const kernelBytes: string = [
 ${lines.map((line) => `  "${line}",`).join("\n")}
 ].join("");

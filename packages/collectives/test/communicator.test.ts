@@ -1,6 +1,3 @@
-import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { communicatorArena, createCommunicator, flightRecord } from "@trireme/collectives";
 import { afterAll, expect, test } from "vitest";
 import { type Outcome, Ranks, values } from "./ranks.ts";
@@ -100,6 +97,19 @@ test("a rank that stalls for less than the deadline is waited for", async () => 
   expect(failures(outcomes)).toEqual(["returned", "returned", "returned"]);
 });
 
+test("a stall is told at half the deadline, once, and may still end well", async () => {
+  const outcomes = values(
+    await threads.run<string[]>("warned", 3, { deadline: 0.6, argument: 450 }),
+  );
+  expect(outcomes[2]).toEqual([]);
+  for (const told of outcomes.slice(0, 2)) {
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatch(
+      /^barrier 2 of ranks 0, 1, 2: rank \d waited 3\d\d.* ms for rank.* 2; rank 2 did not call it$/,
+    );
+  }
+});
+
 test("an abort is raised on all ranks with its reason", async () => {
   expect(failures(await threads.run("aborts", 3))).toEqual(
     Array.from({ length: 3 }, () => "ABORTED: rank 1 aborted: loss is NaN at step 7"),
@@ -133,20 +143,17 @@ test("arguments that cannot be meant are refused where they are made", () => {
   expect(() => c.group([0])).toThrow("one more than the 1 this arena holds");
   const four = new Float32Array(4);
   expect(() => c.send(four, 0)).toThrow("talks to itself");
-  expect(() => c.reduceScatter(four, new Float32Array(3))).toThrow("counts [3] end at 3, but the buffer has 4");
+  expect(() => c.reduceScatter(four, new Float32Array(3))).toThrow(
+    "counts [3] end at 3, but the buffer has 4",
+  );
   expect(() => c.allGather(four, new Int32Array(4))).toThrow("both buffers must be of one type");
-  expect(() => c.allGatherV(four, four, { counts: [-1] })).toThrow("must be 1 integers of at least 0");
+  expect(() => c.allGatherV(four, four, { counts: [-1] })).toThrow(
+    "must be 1 integers of at least 0",
+  );
   expect(() => c.allReduce(new Float64Array(1) as never)).toThrow("use Float32Array (f32)");
   expect(() => c.scatter(undefined, four, 0)).toThrow("the root passes the whole");
   c.close();
   expect(() => c.barrier()).toThrow("rank 0 has closed this communicator");
-});
-
-test("the checked-in kernels are a fresh build of their source", () => {
-  const script = fileURLToPath(new URL("../scripts/kernels.mjs", import.meta.url));
-  const built = spawnSync(process.execPath, [script], { encoding: "utf8" });
-  const stored = new URL("../src/communicator/kernel-bytes.ts", import.meta.url);
-  expect(built.stdout).toBe(readFileSync(stored, "utf8"));
 });
 
 test("waiting does not spin", async () => {

@@ -15,8 +15,15 @@ import { variants } from "./plan-variants.ts";
  */
 function allPairs(n: number): string {
   const gpus = Array.from({ length: n }, (_, rank) => {
-    const peers = Array.from({ length: n - 1 }, (_, k) => (rank + 1 + k) % n);
-    const step = (s: number, type: string, src: string, dst: string, dep = "-1 -1", has = 0): string => {
+    const peers = Array.from({ length: n - 1 }, (__, k) => (rank + 1 + k) % n);
+    const step = (
+      s: number,
+      type: string,
+      src: string,
+      dst: string,
+      dep = "-1 -1",
+      has = 0,
+    ): string => {
       const [srcbuf, srcoff] = src.split(" ");
       const [dstbuf, dstoff] = dst.split(" ");
       const [depid, deps] = dep.split(" ");
@@ -35,7 +42,7 @@ function allPairs(n: number): string {
     });
     const reduce = [
       `<tb id="${n - 1}" send="-1" recv="-1" chan="0">`,
-      ...peers.map((_, k) => step(k, "re", `s ${k}`, `i ${rank}`, `${k} 1`, 1)),
+      ...peers.map((__, k) => step(k, "re", `s ${k}`, `i ${rank}`, `${k} 1`, 1)),
       "</tb>",
     ];
     return `<gpu id="${rank}" i_chunks="${n}" o_chunks="${n}" s_chunks="${n - 1}">${blocks.join("")}${reduce.join("")}</gpu>`;
@@ -46,7 +53,10 @@ function allPairs(n: number): string {
 test("the all-pairs all-reduce on eight GPUs parses, verifies and prints as it was", () => {
   const program = parseMsccl(allPairs(8));
   expect(program).toMatchObject({ protocol: "LL", collective: "allreduce", inPlace: true });
-  expect(verifyMsccl(program)).toMatchObject({ ok: true, sent: Array.from({ length: 8 }, () => 14) });
+  expect(verifyMsccl(program)).toMatchObject({
+    ok: true,
+    sent: Array.from({ length: 8 }, () => 14),
+  });
   expect(parseMsccl(printMsccl(program))).toEqual(program);
 });
 
@@ -58,7 +68,7 @@ function edited(
   step: number,
   change: object,
 ): MscclProgram {
-  const copy = structuredClone(program) as MscclProgram;
+  const copy = structuredClone(program);
   Object.assign(copy.gpus[gpu]!.blocks[block]!.steps[step]!, change);
   return copy;
 }
@@ -72,9 +82,13 @@ test("a missing dependency is a race, a circular one a deadlock", () => {
   const none = { dependBlock: -1, dependStep: -1 };
   expect(reason(edited(program, 1, 0, 2, none))).toMatch(/race|twice|holds/);
   expect(reason(edited(program, 1, 3, 0, none))).toMatch(/race|holds nothing/);
-  expect(reason(edited(program, 1, 0, 1, { dependBlock: 3, dependStep: 2 }))).toMatch(/^deadlock: gpu \d tb \d waits at step/);
+  expect(reason(edited(program, 1, 0, 1, { dependBlock: 3, dependStep: 2 }))).toMatch(
+    /^deadlock: gpu \d tb \d waits at step/,
+  );
   expect(reason(edited(program, 1, 3, 1, { sourceOffset: 0 }))).toMatch(/race|twice/);
-  expect(reason(edited(program, 2, 0, 0, { sourceOffset: 2 }))).toMatch(/adds chunk 2 to chunk 3|race/);
+  expect(reason(edited(program, 2, 0, 0, { sourceOffset: 2 }))).toMatch(
+    /adds chunk 2 to chunk 3|race/,
+  );
   expect(reason(edited(program, 0, 2, 3, { type: "nop" }))).toMatch(/never received|must hold/);
 });
 
@@ -82,7 +96,10 @@ test("every plan the format has words for is exported, verifies and survives the
   for (const ranks of [1, 2, 3, 4, 5, 8]) {
     for (const options of variants(ranks)) {
       const plan: CollectivePlan = createPlan(options);
-      if (plan.switches > 0 || /broadcast|reduce$|^scatter|^gather|barrier/.test(plan.operation.replace("all-reduce", ""))) {
+      if (
+        plan.switches > 0 ||
+        /broadcast|reduce$|^scatter|^gather|barrier/.test(plan.operation.replace("all-reduce", ""))
+      ) {
         continue;
       }
       const program = mscclFromPlan(plan);
@@ -93,10 +110,12 @@ test("every plan the format has words for is exported, verifies and survives the
 });
 
 test("what MSCCL cannot hold is refused", () => {
-  expect(() => mscclFromPlan(createPlan({ operation: "broadcast", algorithm: "binomial", ranks: 4 }))).toThrow(
-    "MSCCL has all-reduce, all-gather, reduce-scatter, all-to-all",
-  );
-  expect(() => mscclFromPlan(createPlan({ operation: "all-reduce", algorithm: "sharp", ranks: 4 }))).toThrow("with 1 switches");
+  expect(() =>
+    mscclFromPlan(createPlan({ operation: "broadcast", algorithm: "binomial", ranks: 4 })),
+  ).toThrow("MSCCL has all-reduce, all-gather, reduce-scatter, all-to-all");
+  expect(() =>
+    mscclFromPlan(createPlan({ operation: "all-reduce", algorithm: "sharp", ranks: 4 })),
+  ).toThrow("with 1 switches");
   expect(() => mscclFromPlan(ringAllReduce(200))).toThrow("398 steps, at most 256");
 });
 

@@ -25,6 +25,8 @@ interface Task {
   readonly argument: unknown;
 }
 
+const stalls: string[] = [];
+
 const sleep = (milliseconds: number): void => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 };
@@ -178,7 +180,8 @@ const programs = {
       const at = Array.from(got).findIndex((x, i) => x !== want(i));
       if (at >= 0) wrong.push(`${what}: [${at}] is ${got[at]}, must be ${want(at)}`);
     };
-    const list = (make: (i: number) => number): number[] => Array.from({ length: n }, (_, i) => make(i));
+    const list = (make: (i: number) => number): number[] =>
+      Array.from({ length: n }, (_, i) => make(i));
     // MPICH alltoallv: rank r sends i elements to rank i, at i (i + 1) / 2.
     const send = Int32Array.from({ length: n * n + n }, (_, k) => k + 100 * r);
     const receive = new Int32Array(n * r);
@@ -193,17 +196,26 @@ const programs = {
     const counts = list((i) => i + r);
     const offsets = list((i) => i * 2 * n);
     const both = new Int32Array(2 * n * n);
-    for (let i = 0; i < n; i++) for (let j = 0; j < i + r; j++) both[offsets[i]! + j] = 100 * r + 10 * i + j;
+    for (let i = 0; i < n; i++)
+      for (let j = 0; j < i + r; j++) both[offsets[i]! + j] = 100 * r + 10 * i + j;
     c.allToAllV(both, { counts, offsets }, both, { counts, offsets }).wait();
     check("all-to-all-v in place", both, (k) => {
       const [i, j] = [Math.floor(k / (2 * n)), k % (2 * n)];
       return j < i + r ? 100 * i + 10 * r + j : 0;
     });
     // Gloo alltoallv: rank r sends n + r - i items to i.
-    const items = Int32Array.from(list((i) => n + r - i).flatMap((k, i) => Array.from({ length: k }, (_, j) => r * 127 + i * j)));
+    const items = Int32Array.from(
+      list((i) => n + r - i).flatMap((k, i) =>
+        Array.from({ length: k }, (_, j) => r * 127 + i * j),
+      ),
+    );
     const got = new Int32Array(list((i) => n - r + i).reduce((a, b) => a + b, 0));
-    c.allToAllV(items, { counts: list((i) => n + r - i) }, got, { counts: list((i) => n - r + i) }).wait();
-    const expected = list((i) => n - r + i).flatMap((k, i) => Array.from({ length: k }, (_, j) => i * 127 + r * j));
+    c.allToAllV(items, { counts: list((i) => n + r - i) }, got, {
+      counts: list((i) => n - r + i),
+    }).wait();
+    const expected = list((i) => n - r + i).flatMap((k, i) =>
+      Array.from({ length: k }, (_, j) => i * 127 + r * j),
+    );
     check("Gloo's all-to-all-v", got, (k) => expected[k]!);
     // Zero counts anywhere: only even ranks have something.
     const sizes = list((i) => (i % 2 === 0 ? i + 1 : 0));
@@ -249,7 +261,12 @@ const programs = {
     const exact = toBf16(Float32Array.of(256 + 0.75 * (n - 1)))[0]!;
     check("bf16", halves, () => exact);
     const nothing = new Float32Array(0);
-    for (const work of [c.allReduce(nothing), c.broadcast(nothing, 0), c.allToAll(nothing, nothing), c.reduce(nothing, 0)]) {
+    for (const work of [
+      c.allReduce(nothing),
+      c.broadcast(nothing, 0),
+      c.allToAll(nothing, nothing),
+      c.reduce(nothing, 0),
+    ]) {
       work.wait();
     }
     return wrong;
@@ -269,7 +286,9 @@ const programs = {
     for (const { size, ...options } of cases as (CreatePlanOptions & { size: number })[]) {
       const data = Float32Array.from({ length: size }, (_, j) => j * ranks + rank);
       execute(createPlan(options), c, data.slice(), data, size);
-      const at = data.findIndex((x, j) => x !== Math.fround(j * ranks ** 2 + (ranks * (ranks - 1)) / 2));
+      const at = data.findIndex(
+        (x, j) => x !== Math.fround(j * ranks ** 2 + (ranks * (ranks - 1)) / 2),
+      );
       if (at >= 0) wrong.push(`${options.algorithm} size ${size}: [${at}] is ${data[at]}`);
     }
     return wrong;
@@ -350,6 +369,15 @@ const programs = {
     c.allReduce(new Float32Array(10_000)).wait();
   },
 
+  /** What the others are told while the last rank sleeps for less than the deadline. */
+  warned(c: Communicator, milliseconds: unknown): readonly string[] {
+    stalls.length = 0;
+    c.barrier().wait();
+    if (c.rank === c.ranks - 1) sleep(milliseconds as number);
+    c.barrier().wait();
+    return stalls;
+  },
+
   aborts(c: Communicator): void {
     if (c.rank === 1) c.abort("loss is NaN at step 7");
     c.receive(new Float32Array(1), (c.rank + 1) % c.ranks).wait();
@@ -412,6 +440,7 @@ parentPort!.on("message", ({ program, memory, rank, ranks, deadline, argument }:
     ranks,
     deadline,
     now: () => performance.now() / 1000,
+    onStall: (message) => stalls.push(message),
   });
   try {
     const value = programs[program](c, argument);

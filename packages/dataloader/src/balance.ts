@@ -80,8 +80,8 @@ interface Part {
  * Karmarkar and Karp's largest differencing method for any number of groups (The differencing method
  * of set partitioning, 1982): partial deals are merged, the two most uneven first, the heaviest group
  * of one with the lightest of the other. With `equalCounts` it starts from deals of one item to each
- * group (Michiels et al., Performance ratios for the Karmarkar-Karp differencing method, 2003), so that
- * counts stay equal. O(n g log n).
+ * group, so that counts stay equal (Michiels et al., Performance ratios for the differencing method
+ * applied to the balanced number partitioning problem, STACS 2003). O(n g log n).
  */
 export function balanceKarmarkarKarp(options: BalanceOptions): Balance {
   const { costs, groups, equalCounts = false } = checked(options);

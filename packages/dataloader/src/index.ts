@@ -71,3 +71,24 @@ export { type Chunk, causalPairs, requiredMultiple, zigzagChunks } from "./conte
 export { type Batch, type Loader, type LoaderOptions, createLoader } from "./loader.ts";
 export { firstInvalidUtf8 } from "./utf8.ts";
 export { type BatchStreamOptions, type BatchWorker, streamBatches } from "./batch-stream.ts";
+export {
+  type DataSharing,
+  type Place,
+  type PlaceAxis,
+  type PlaceTree,
+  placeTree,
+  receiversOf,
+} from "./place-tree.ts";
+export {
+  type BalanceMethod,
+  type Distribution,
+  type DistributionOptions,
+  distribute,
+} from "./distribution.ts";
+export {
+  type Scaling,
+  type ScalingOptions,
+  type SourceProfile,
+  scaleSources,
+  smoothWeights,
+} from "./source-scaling.ts";

@@ -36,7 +36,7 @@ test("both methods deal each item once, with the loads they say, within their bo
 test("differencing finds the even split that greedy misses", () => {
   const costs = [8, 7, 6, 5, 4];
   expect([...balanceGreedy({ costs, groups: 2 }).loads].sort((a, b) => a - b)).toEqual([13, 17]);
-  // Karmarkar and Karp's own example: a difference of 2.
+  // Differences are merged until one is left, here 2.
   expect([...balanceKarmarkarKarp({ costs, groups: 2 }).loads].sort((a, b) => a - b)).toEqual([
     14, 16,
   ]);

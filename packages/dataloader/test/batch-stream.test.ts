@@ -69,7 +69,7 @@ test("whatever the workers, the prefetch, the deaths, and the ranks a run resume
       const got: Batch[] = [];
       let state = reference.state(0);
       for (const { steps, workers, prefetch, dying, layout, seed } of runs) {
-        const here = loader(layout[0]!, layout[1]!);
+        const here = loader(layout[0], layout[1]);
         const from = here.resume(JSON.parse(JSON.stringify(state)));
         const { start, now } = flakyWorkers(here, seed, dying);
         // Forty deaths of one step in a row at 0.4 do not happen.

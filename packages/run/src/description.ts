@@ -16,8 +16,10 @@ export interface ModelSection {
   readonly vocab?: number | undefined;
   readonly context?: number | undefined;
   readonly position?: "learned" | "rotary" | "none" | undefined;
+  readonly rotaryBase?: number | undefined;
   readonly norm?: "layernorm" | "rmsnorm" | undefined;
-  readonly activation?: "gelu" | "swiglu" | undefined;
+  readonly normEpsilon?: number | undefined;
+  readonly activation?: "gelu" | "swiglu" | "squared-relu" | undefined;
   readonly bias?: boolean | undefined;
   readonly qkvBias?: boolean | undefined;
   readonly tied?: boolean | undefined;
@@ -60,6 +62,7 @@ export interface PlanSection {
   readonly tp?: number | undefined;
   readonly pp?: number | undefined;
   readonly dp?: number | undefined;
+  readonly cp?: number | undefined;
   readonly vpp?: number | undefined;
   readonly microbatch?: number | undefined;
   readonly globalBatch: number;
@@ -68,13 +71,20 @@ export interface PlanSection {
   readonly stageLayers?: readonly number[] | undefined;
   readonly sequenceParallel?: boolean | undefined;
   readonly scatterGather?: boolean | undefined;
-  readonly recompute?: "none" | "selective" | "full" | undefined;
+  readonly recompute?: "none" | "selective" | "operators" | "full" | undefined;
   readonly precision?: "fp32" | "bf16" | "fp16" | undefined;
+  readonly matrixPrecision?: "fp8" | "fp4" | undefined;
   readonly gradientPrecision?: "fp32" | "bf16" | "fp16" | undefined;
   readonly zero?: 0 | 1 | 2 | 3 | undefined;
   readonly flashAttention?: boolean | undefined;
+  readonly flashVersion?: 1 | 2 | 3 | undefined;
+  readonly vocabParallelLoss?: boolean | undefined;
+  readonly fusedSoftmax?: boolean | undefined;
+  readonly fusedNorm?: boolean | undefined;
+  readonly fusedElementwise?: boolean | undefined;
   readonly dropout?: number | undefined;
   readonly overlapDataParallel?: boolean | undefined;
+  readonly overlapGradientProducts?: boolean | undefined;
   readonly overlapTensorParallel?: boolean | undefined;
   readonly overlapPointToPoint?: boolean | undefined;
 }

@@ -33,6 +33,12 @@ export function resolvePlan(
       `use ${arithmetic.join(" or ")}`,
     );
   }
+  const { matrixPrecision } = written;
+  const { name, peak } = hostOf(cluster, 0).accelerator;
+  if (matrixPrecision !== undefined && peak[matrixPrecision] === undefined) {
+    const rule = `${name} does not compute in ${matrixPrecision}`;
+    return resolution.problem(["plan", "matrixPrecision"], matrixPrecision, rule, "leave it out");
+  }
   const plan = resolution.attempt(["plan"], written, () =>
     definePlan(model, { ...stated(written), dp, precision }),
   );
@@ -72,20 +78,26 @@ function precisions(cluster: Cluster): readonly Plan["precision"][] {
 
 /** Data parallel replicas that fill the devices, or the stated number if it does. */
 function replicas(resolution: Resolution, plan: PlanSection, devices: number): number | undefined {
-  const { tp = 1, pp = 1 } = plan;
-  const width = tp * pp;
+  const { tp = 1, cp = 1, pp = 1 } = plan;
+  const width = tp * cp * pp;
+  const degrees = `tp(${tp})${cp > 1 ? ` x cp(${cp})` : ""} x pp(${pp})`;
   const below = Math.floor(devices / width) * width;
   const near = below === 0 ? `${width}` : `${below} or ${below + width}`;
   if (plan.dp === undefined) {
     if (devices % width === 0) {
-      return resolution.orElse(["plan", "dp"], undefined, devices / width, "devices / (tp · pp)");
+      return resolution.orElse(
+        ["plan", "dp"],
+        undefined,
+        devices / width,
+        "what fills the devices",
+      );
     }
-    const rule = `tp(${tp}) x pp(${pp}) = ${width} does not divide the cluster's ${devices} devices`;
+    const rule = `${degrees} = ${width} does not divide the cluster's ${devices} devices`;
     return resolution.problem(["plan"], undefined, rule, `nearest: ${near} devices`);
   }
   const product = plan.dp * width;
   if (product === devices) return plan.dp;
-  const rule = `dp(${plan.dp}) x tp(${tp}) x pp(${pp}) = ${product} ranks, but the cluster has ${devices} devices`;
+  const rule = `dp(${plan.dp}) x ${degrees} = ${product} ranks, but the cluster has ${devices} devices`;
   const fits = devices % width === 0 ? `dp ${devices / width}, or ` : "";
   return resolution.problem(["plan"], undefined, rule, `nearest: ${fits}${product} devices`);
 }

@@ -77,6 +77,6 @@ function resolve(
 /** Ranks of the degrees as written. */
 function product(plan: RunDescription["plan"]): number {
   if (plan === "auto") return 1;
-  const { tp = 1, pp = 1, dp = 1 } = plan;
-  return tp * pp * dp;
+  const { tp = 1, cp = 1, pp = 1, dp = 1 } = plan;
+  return tp * cp * pp * dp;
 }

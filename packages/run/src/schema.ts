@@ -34,8 +34,17 @@ const modelSection: z.ZodType<ModelSection> = z.strictObject({
   vocab: count("vocabulary; default the tokenizer's").optional(),
   context: count("longest sequence in tokens").optional(),
   position: z.enum(["learned", "rotary", "none"]).optional().describe("position embedding"),
+  rotaryBase: z
+    .number()
+    .positive()
+    .optional()
+    .describe("base of the rotary angles; default 10,000"),
   norm: z.enum(["layernorm", "rmsnorm"]).optional().describe("normalisation"),
-  activation: z.enum(["gelu", "swiglu"]).optional().describe("feed-forward activation"),
+  normEpsilon: z.number().positive().optional().describe("added to the variance; default 1e-5"),
+  activation: z
+    .enum(["gelu", "swiglu", "squared-relu"])
+    .optional()
+    .describe("feed-forward activation"),
   bias: z.boolean().optional().describe("linear layers have a bias"),
   qkvBias: z
     .boolean()
@@ -88,7 +97,8 @@ const clusterSection: z.ZodType<ClusterSection> = z.strictObject({
 const planSection: z.ZodType<PlanSection> = z.strictObject({
   tp: count("tensor parallel ranks; default 1").optional(),
   pp: count("pipeline parallel ranks; default 1").optional(),
-  dp: count("data parallel replicas; default devices / (tp · pp)").optional(),
+  dp: count("data parallel replicas; default devices / (tp · cp · pp)").optional(),
+  cp: count("context parallel ranks: a sample's tokens split over them; default 1").optional(),
   vpp: count("model chunks of a pipeline rank; default 1").optional(),
   microbatch: count("samples of one microbatch; default 1").optional(),
   globalBatch: count("samples of one step, over all replicas"),
@@ -110,10 +120,14 @@ const planSection: z.ZodType<PlanSection> = z.strictObject({
     .optional()
     .describe("each tp rank sends its share of a boundary (SC'21, section 4.1)"),
   recompute: z
-    .enum(["none", "selective", "full"])
+    .enum(["none", "selective", "operators", "full"])
     .optional()
     .describe("what backward computes again instead of keeping"),
   precision: z.enum(["fp32", "bf16", "fp16"]).optional().describe("of weights and activations"),
+  matrixPrecision: z
+    .enum(["fp8", "fp4"])
+    .optional()
+    .describe("of the operands of the layers' matrix products; default precision"),
   gradientPrecision: z
     .enum(["fp32", "bf16", "fp16"])
     .optional()
@@ -123,8 +137,29 @@ const planSection: z.ZodType<PlanSection> = z.strictObject({
     .optional()
     .describe("ZeRO stage: 1 shards the optimizer over dp, 2 also gradients, 3 also weights"),
   flashAttention: z.boolean().optional().describe("attention without its score matrix in memory"),
+  flashVersion: z
+    .literal([1, 2, 3])
+    .optional()
+    .describe("generation of the flash attention kernels; default the device's best"),
+  vocabParallelLoss: z
+    .boolean()
+    .optional()
+    .describe("each tp rank computes the loss over its part of the vocabulary; default true"),
+  fusedSoftmax: z
+    .boolean()
+    .optional()
+    .describe("plain attention's scaling, mask and softmax in one kernel; default true"),
+  fusedNorm: z.boolean().optional().describe("RMSNorm in one kernel; default true"),
+  fusedElementwise: z
+    .boolean()
+    .optional()
+    .describe("activation, rotary embedding and loss in one kernel each; default true"),
   dropout: fraction("probability in attention scores and residual branches; default 0").optional(),
   overlapDataParallel: z.boolean().optional().describe("reduce gradients behind backward"),
+  overlapGradientProducts: z
+    .boolean()
+    .optional()
+    .describe("tp collectives of backward beside the products that do not wait; default true"),
   overlapTensorParallel: z.boolean().optional().describe("split tp collectives behind products"),
   overlapPointToPoint: z.boolean().optional().describe("send between stages behind compute"),
 });

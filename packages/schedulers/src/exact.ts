@@ -5,12 +5,7 @@
  */
 import { type Seconds, TriremeError } from "@trireme/core";
 import type loadHighsModule from "highs";
-import {
-  type AutomaticOptions,
-  automaticShop,
-  automaticZeroBubble,
-  isUniform,
-} from "./search/automatic.ts";
+import { type AutomaticOptions, automaticShop, automaticZeroBubble } from "./search/automatic.ts";
 import { Evaluator, scheduleOf } from "./search/job-shop.ts";
 import { mixedInteger } from "./search/mixed-integer.ts";
 import { replay } from "./replay.ts";
@@ -36,7 +31,7 @@ export type ExactResult =
   | { readonly ok: false; readonly reason: string };
 
 /** Open pairs beyond which the solver would not end in useful time. */
-const mostBinaries = 2000;
+const mostBinaries = 600;
 
 /**
  * The fastest split-backward schedule of a placement within the memory limit, among those that take
@@ -87,11 +82,6 @@ export async function exactSchedule(o: ExactOptions): Promise<ExactResult> {
   const schedule = better ? scheduleOf(shop, order, "exact") : heuristic.schedule;
   const { makespan } = replay(schedule, o.costs);
   return { ok: true, schedule, makespan, lowerBound: makespan, optimal };
-}
-
-/** Whether the options' microbatches cost the same, so that the optimum is one over all orders. */
-export function isExactOverAllOrders(o: AutomaticOptions): boolean {
-  return isUniform(automaticShop(o));
 }
 
 type Highs = Awaited<ReturnType<typeof loadHighsModule.default>>;

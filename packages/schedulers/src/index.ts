@@ -61,7 +61,8 @@ export {
 export { type UniformLayoutOptions, uniformLayout } from "./uniform-layout.ts";
 export { type Balance, type BalanceOptions, balanceStages } from "./partition.ts";
 export { type ArrangeOptions, type StageDevice, arrangeDevices } from "./arrange.ts";
-export { type AnchoredSchedule, type EncoderWork, anchorEncoder } from "./encoder-anchors.ts";
+export { type AnchoredSchedule, anchorEncoder } from "./encoder-anchors.ts";
+export { type EncoderWork } from "./encoder-work.ts";
 export { type ScheduleSpan, spansOf } from "./spans.ts";
 export {
   type SvgPictureOptions,

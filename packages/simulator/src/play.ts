@@ -36,24 +36,30 @@ class Player {
   readonly #rankOf: (rank: number) => number;
   readonly #step: number;
   readonly #position: Int32Array;
-  /** Span that the next computation of a rank waits for, by rank; and the last it computed. */
+  /** Spans that the next computation of a rank waited for, by rank. */
   readonly #inputs: number[][];
-  readonly #lastComputed: Int32Array;
+  /** The span that ended last of those a rank computed or stood still for, -1: none; and its end. */
+  readonly #last: Int32Array;
+  readonly #lastEnd: Float64Array;
   readonly #computeStart: Float64Array;
   /** When a rank's way out is free. */
   readonly #egressFree: Float64Array;
   /** Span of each arrived message at its receiver; -1 before. */
   readonly #arrived: Int32Array;
   readonly #messageStart: Float64Array;
+  readonly #messageEnd: Float64Array;
   readonly #sendSpan: Int32Array;
   /** Message or collective a rank waits for; -1: none. */
   readonly #waitsMessage: Int32Array;
   readonly #waitsCollective: Int32Array;
   readonly #streams: CollectiveStreams;
   readonly #collectiveStart: Float64Array;
+  readonly #collectiveEnd: Float64Array;
   readonly #done: Uint8Array;
-  /** Last computation of the member that came last. */
+  /** The span whose end let a collective start; -1: none. */
   readonly #cause: Int32Array;
+  /** Span of the first member; those of the others follow in their order. */
+  readonly #collectiveSpan: Int32Array;
   readonly #pools: SharedCores[];
   readonly #poolOf: Int32Array;
   readonly #poolNext: Float64Array;
@@ -66,18 +72,22 @@ class Player {
     this.#step = options.step ?? 0;
     this.#position = new Int32Array(ranks);
     this.#inputs = Array.from({ length: ranks }, () => []);
-    this.#lastComputed = new Int32Array(ranks).fill(-1);
+    this.#last = new Int32Array(ranks).fill(-1);
+    this.#lastEnd = new Float64Array(ranks);
     this.#computeStart = new Float64Array(ranks);
     this.#egressFree = new Float64Array(ranks);
     this.#arrived = new Int32Array(program.messages.length).fill(-1);
     this.#messageStart = new Float64Array(program.messages.length);
+    this.#messageEnd = new Float64Array(program.messages.length);
     this.#sendSpan = new Int32Array(program.messages.length).fill(-1);
     this.#waitsMessage = new Int32Array(ranks).fill(-1);
     this.#waitsCollective = new Int32Array(ranks).fill(-1);
     this.#streams = new CollectiveStreams(program.collectives, ranks, program.streams);
     this.#collectiveStart = new Float64Array(program.collectives.length);
+    this.#collectiveEnd = new Float64Array(program.collectives.length);
     this.#done = new Uint8Array(program.collectives.length);
     this.#cause = new Int32Array(program.collectives.length).fill(-1);
+    this.#collectiveSpan = new Int32Array(program.collectives.length).fill(-1);
     const shared = (options.shared ?? []).filter((host) => host.ranks.length > host.cores);
     this.#pools = shared.map((host) => new SharedCores(host.cores));
     this.#poolOf = new Int32Array(ranks).fill(-1);
@@ -142,10 +152,10 @@ class Player {
             this.#waitsMessage[rank] = id;
             return;
           }
-          this.#inputs[rank]!.push(this.#arrived[id]!);
+          this.#stoodFor(rank, this.#arrived[id]!, this.#messageEnd[id]!);
           break;
         case opcode.collective:
-          if (this.#streams.enter(rank, id)) this.#startCollective(id, rank);
+          if (this.#streams.enter(rank, id)) this.#startCollective(id, this.#last[rank]!);
           if (blocks[i] === 1) {
             this.#waitsCollective[rank] = id;
             return;
@@ -156,6 +166,7 @@ class Player {
             this.#waitsCollective[rank] = id;
             return;
           }
+          this.#stoodFor(rank, this.#memberSpan(rank, id), this.#collectiveEnd[id]!);
       }
       this.#position[rank]!++;
     }
@@ -167,7 +178,8 @@ class Player {
     const span = this.#span(rank, label, this.#computeStart[rank]!);
     for (const input of this.#inputs[rank]!) this.#spans.link(span, input);
     this.#inputs[rank] = [];
-    this.#lastComputed[rank] = span;
+    this.#last[rank] = span;
+    this.#lastEnd[rank] = this.#queue.now;
     this.#proceed(rank);
   }
 
@@ -176,7 +188,7 @@ class Player {
     const start = Math.max(this.#queue.now, this.#egressFree[rank]!);
     this.#egressFree[rank] = start + duration;
     this.#messageStart[id] = start;
-    this.#sendSpan[id] = this.#lastComputed[rank]!;
+    this.#sendSpan[id] = this.#last[rank]!;
     this.#queue.push(start + duration + latency, id * 4 + event.arrived);
   }
 
@@ -188,22 +200,34 @@ class Player {
     const got = this.#span(m.to, m.receive, start);
     this.#spans.link(got, sent);
     this.#arrived[id] = got;
-    if (this.#waitsMessage[m.from] === id) this.#resume(m.from);
-    if (this.#waitsMessage[m.to] === id) {
-      this.#inputs[m.to]!.push(got);
-      this.#resume(m.to);
-    }
+    this.#messageEnd[id] = this.#queue.now;
+    if (this.#waitsMessage[m.from] === id) this.#resume(m.from, sent);
+    if (this.#waitsMessage[m.to] === id) this.#resume(m.to, got);
   }
 
-  #resume(rank: number): void {
+  /** A rank goes on after what it stood still for. */
+  #resume(rank: number, span: number): void {
+    this.#stoodFor(rank, span, this.#queue.now);
     this.#waitsMessage[rank] = -1;
     this.#waitsCollective[rank] = -1;
     this.#position[rank]!++;
     this.#proceed(rank);
   }
 
-  #startCollective(id: number, lastMember: number): void {
-    this.#cause[id] = this.#lastComputed[lastMember]!;
+  #stoodFor(rank: number, span: number, end: Seconds): void {
+    this.#inputs[rank]!.push(span);
+    if (end < this.#lastEnd[rank]!) return;
+    this.#last[rank] = span;
+    this.#lastEnd[rank] = end;
+  }
+
+  #memberSpan(rank: number, id: number): number {
+    return this.#collectiveSpan[id]! + this.#program.collectives[id]!.members.indexOf(rank);
+  }
+
+  /** `cause` is the span whose end let it start: what its last member did, or the collective before. */
+  #startCollective(id: number, cause: number): void {
+    this.#cause[id] = cause;
     this.#collectiveStart[id] = this.#queue.now;
     const end = this.#queue.now + this.#program.collectives[id]!.duration;
     this.#queue.push(end, id * 4 + event.collected);
@@ -212,13 +236,18 @@ class Player {
   #collected(id: number): void {
     const { members, label } = this.#program.collectives[id]!;
     this.#done[id] = 1;
+    this.#collectiveEnd[id] = this.#queue.now;
+    this.#collectiveSpan[id] = this.#spans.length;
     for (const rank of members) {
       const span = this.#span(rank, label, this.#collectiveStart[id]!);
       if (this.#cause[id]! >= 0) this.#spans.link(span, this.#cause[id]!);
-      this.#inputs[rank]!.push(span);
     }
-    for (const next of this.#streams.finish(id)) this.#startCollective(next.id, next.rank);
-    for (const rank of members) if (this.#waitsCollective[rank] === id) this.#resume(rank);
+    for (const next of this.#streams.finish(id)) {
+      this.#startCollective(next.id, this.#memberSpan(next.rank, id));
+    }
+    for (const rank of members) {
+      if (this.#waitsCollective[rank] === id) this.#resume(rank, this.#memberSpan(rank, id));
+    }
   }
 
   #rescheduleCores(pool: number): void {

@@ -187,12 +187,11 @@ class Replay {
     return categoryOfKind[this.#t.kind[i]!]!;
   }
 
-  duration(i: number): Seconds {
-    return this.#durations[i]!;
-  }
-
-  lag(i: number): Seconds {
-    return this.#lags[i]!;
+  /** Duration and delay of a span; of two that end together, the second has only what it adds. */
+  times(i: number): { readonly duration: Seconds; readonly delay: Seconds } {
+    return this.#graph.partner[i]! < 0
+      ? { duration: this.#durations[i]!, delay: this.#lags[i]! }
+      : { duration: this.#partnerLags[i]!, delay: 0 };
   }
 }
 
@@ -220,9 +219,10 @@ function largestEffects(
   const differs = criticalPath(second)
     .path.map(({ index }) => {
       const j = match[index]!;
-      const duration = b.duration(index) - (j < 0 ? 0 : a.duration(j));
-      const delay = b.lag(index) - (j < 0 ? 0 : a.lag(j));
-      return { first: j, second: index, duration, delay };
+      const own = b.times(index);
+      const before = j < 0 ? { duration: 0, delay: 0 } : a.times(j);
+      const duration = own.duration - before.duration;
+      return { first: j, second: index, duration, delay: own.delay - before.delay };
     })
     .filter(({ duration, delay }) => Math.abs(duration) + Math.abs(delay) > 1e-12)
     .sort((x, y) => Math.abs(y.duration + y.delay) - Math.abs(x.duration + x.delay));

@@ -1,6 +1,6 @@
 /**
  * What had to end before what could start. A span waits for its parents and for the span before it
- * on its lane; what remains of the time between is its lag. Replayed with its own durations and lags
+ * on its lane (unless messages overlap there); what remains of the time between is its lag. Replayed with its own durations and lags
  * a timeline repeats itself, and with other durations it tells what would have happened.
  *
  * A parent that ends after its child has started (a send and its receive) is a partner: then the
@@ -8,7 +8,7 @@
  * that are out of step); they are counted and left out. Recorded idle spans are waits and left out.
  */
 import { type Seconds, TriremeError } from "@trireme/core";
-import { spanKinds } from "./kind.ts";
+import { lanes, spanKinds } from "./kind.ts";
 import { laneOrder } from "./span-order.ts";
 import type { Timeline } from "./timeline.ts";
 
@@ -88,6 +88,7 @@ function lanePredecessors(t: Timeline): Int32Array {
   const ends = laneOrder(t, (a, b) => t.end[a]! - t.end[b]! || t.start[a]! - t.start[b]!, counts);
   for (let lane = 0; lane + 1 < starts.at.length; lane++) {
     const stop = starts.at[lane + 1]!;
+    if (!isSerial(t, starts.order.subarray(starts.at[lane], stop))) continue;
     let ended = starts.at[lane]!;
     let last = -1;
     for (let k = starts.at[lane]!; k < stop; k++) {
@@ -103,6 +104,21 @@ function lanePredecessors(t: Timeline): Int32Array {
     }
   }
   return result;
+}
+
+/**
+ * Whether the spans of a lane, in order of start, wait for each other. Computing always does; links
+ * on which messages overlap carry several at once, and there only parents tell what waited.
+ */
+function isSerial(t: Timeline, spans: Uint32Array): boolean {
+  const lane = lanes[t.lane[spans[0]!]!];
+  if (lane === "compute" || lane === "host") return true;
+  let end = -Infinity;
+  for (const i of spans) {
+    if (t.start[i]! < end - tolerance(end)) return false;
+    end = Math.max(end, t.end[i]!);
+  }
+  return true;
 }
 
 function topologicalOrder(

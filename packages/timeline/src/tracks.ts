@@ -8,7 +8,7 @@ import { laneOrder } from "./span-order.ts";
 import type { Timeline } from "./timeline.ts";
 
 /** One thread of a rank: `depth` 0 is the lane itself, 1 and above hold what does not nest there. */
-export interface Track {
+interface Track {
   readonly rank: number;
   /** Position in `lanes`. */
   readonly lane: number;

@@ -83,3 +83,28 @@ export function cpuHost(options: CpuHostOptions): Host {
     nics: 1,
   };
 }
+
+/** What a core's vector units can do, where it was not measured. */
+export interface CoreOptions {
+  /** Hertz, under vector load. */
+  readonly clock: number;
+  /** Width of a vector register in bits: 128, 256 or 512. */
+  readonly simd: number;
+  /** Fused multiply-adds that start in one cycle. */
+  readonly multiplyAdds: number;
+}
+
+/**
+ * fp32 peak of one core: clock x lanes x multiply-adds x 2.
+ * @throws TriremeError "HOST" when a figure is not above 0 or the width not a multiple of 32.
+ */
+export function corePeak(core: CoreOptions): FlopsPerSecond {
+  const { clock, simd, multiplyAdds } = core;
+  if (!(clock > 0 && simd > 0 && multiplyAdds > 0) || simd % 32 !== 0) {
+    throw new TriremeError(
+      "HOST",
+      `corePeak: ${clock} Hz, ${simd} bits, ${multiplyAdds} multiply-adds; all must be above 0, bits a multiple of 32 such as 256`,
+    );
+  }
+  return clock * (simd / 32) * multiplyAdds * 2;
+}

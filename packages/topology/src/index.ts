@@ -14,7 +14,7 @@ export {
   partsOf,
 } from "./interior.ts";
 export { hosts } from "./catalogue/hosts.ts";
-export { type CpuHostOptions, cpuHost } from "./cpu-host.ts";
+export { type CoreOptions, type CpuHostOptions, corePeak, cpuHost } from "./cpu-host.ts";
 export { type Link, type LinkKind, defaultLatency, defineLink } from "./link.ts";
 export {
   type Cluster,
@@ -107,3 +107,5 @@ export {
   linkLoads,
 } from "./routing/collisions.ts";
 export { FlowRates } from "./routing/flow-rates.ts";
+export { clusterPicture } from "./picture/text.ts";
+export { type SvgOptions, clusterSvg } from "./picture/svg.ts";

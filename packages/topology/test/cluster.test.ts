@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   accelerator,
   accelerators,
+  corePeak,
   cpuHost,
   defineCluster,
   host,
@@ -94,6 +95,12 @@ test("a CPU host gives each device its share of memory and bandwidth", () => {
   expect(h.link).toMatchObject({ kind: "memory", bandwidth: 5e9 });
   const one = cpuHost({ cores: 1, peak: 1e11, memory: 8e9, memoryBandwidth: 20e9 });
   expect(one).toMatchObject({ accelerators: 1, concurrency: 1 });
+});
+
+test("a core's peak: 3 GHz, 256 bits, two multiply-adds are 96 GFLOP/s, the catalogue's core", () => {
+  expect(corePeak({ clock: 3e9, simd: 256, multiplyAdds: 2 })).toBe(96e9);
+  expect(accelerator("cpu-core").peak.fp32).toBeCloseTo(96e9, 0);
+  expect(() => corePeak({ clock: 3e9, simd: 100, multiplyAdds: 2 })).toThrow("100 bits");
 });
 
 test("counts and rates that make no sense are refused", () => {

@@ -181,7 +181,7 @@ test.each([
   [
     "a flag that is none",
     edit(nodes, "IDLE+DRAIN", "IDLE+DRY"),
-    'x:46: node "gpu003": State has the unknown word "DRY"',
+    'x:43: node "gpu003": State has the unknown word "DRY"',
   ],
   ["a Gres that is none", edit(nodes, "gpu:a100:8(S:0-1)", "gpu::8"), 'Gres item "gpu::8"'],
   [
@@ -192,7 +192,7 @@ test.each([
   [
     "a node twice",
     edit(nodes, "NodeName=gpu002", "NodeName=gpu001"),
-    'x:23: node "gpu001" stands twice',
+    'x:18: node "gpu001" stands twice',
   ],
   ["a field twice", edit(nodes, "CPUTot=256", "CPUTot=256 CPUTot=1"), "x:2: CPUTot stands twice"],
 ])("scontrol: %s gets one error with line and reason", (_, text, message) => {

@@ -64,7 +64,7 @@ test("the groups of an axis partition the ranks", () => {
         expect(seen.size).toBe(mesh.ranks);
       }
     }),
-    { numRuns: 30 },
+    { numRuns: 15 },
   );
 });
 

@@ -70,11 +70,12 @@ test("every pair of endpoints has a route: links that join, from source to desti
       const routes = routeFlows(fabric, flows, policy);
       for (let f = 0; f < routes.flows; f++) {
         let node = flows.from[f]!;
+        let joined = true;
         for (const link of routeOf(routes, f)) {
-          expect(sourceOf(fabric.graph, link)).toBe(node);
+          joined &&= sourceOf(fabric.graph, link) === node;
           node = targetOf(fabric.graph, link);
         }
-        expect(node).toBe(flows.to[f]);
+        expect([joined, node]).toEqual([true, flows.to[f]]);
       }
     }),
     { numRuns: 30 },
@@ -103,9 +104,9 @@ test("a minimal dragonfly route is at most local, global, local", () => {
   fc.assert(
     fc.property(dragonflies, (fabric) => {
       const routes = routeFlows(fabric, allPairs(fabric));
-      for (let f = 0; f < routes.flows; f++) {
-        expect(routeOf(routes, f).length).toBeLessThanOrEqual(2 + 3);
-      }
+      let most = 0;
+      for (let f = 0; f < routes.flows; f++) most = Math.max(most, routeOf(routes, f).length);
+      expect(most).toBeLessThanOrEqual(2 + 3);
     }),
     { numRuns: 40 },
   );

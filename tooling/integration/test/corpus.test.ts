@@ -1,13 +1,18 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { textDirectory } from "@trireme/corpus";
 import {
+  byteTokenizer,
   characterTokenizer,
   createLoader,
   restoreTokenizer,
   splitDocuments,
+  streamBatches,
   tokenize,
 } from "@trireme/dataloader";
-import { readTextDocuments } from "@trireme/dataloader/node";
+import { prepareTokens, readTextDocuments, startLoaderThread } from "@trireme/dataloader/node";
 
 test("a real corpus goes from files to batches and back to its own text", async () => {
   const documents = await readTextDocuments(textDirectory);
@@ -38,3 +43,31 @@ test("a real corpus goes from files to batches and back to its own text", async 
     expect(tokenizer.decode(tokens.subarray(row * width, (row + 1) * width))).toBe(text);
   });
 }, 30_000);
+
+test("the corpus is prepared to files and streamed from threads in the order of memory", async () => {
+  const documents = await readTextDocuments(textDirectory);
+  const folder = await mkdtemp(join(tmpdir(), "trireme-corpus-"));
+  try {
+    const prefix = join(folder, "sotu");
+    const report = await prepareTokens({ documents, tokenizer: byteTokenizer(), prefix });
+    expect(report).toEqual({ documents: 233, tokens: 10_761_413, bytes: 21_522_826, resumed: 0 });
+
+    const shape = { sequence: 1024, globalBatch: 16, dp: 4, microbatch: 2, seed: 11 };
+    const memory = createLoader({ ...shape, dataset: tokenize(documents, byteTokenizer()) });
+    const start = () => startLoaderThread({ ...shape, prefixes: [prefix] });
+    let step = 656;
+    // Over the end of the first epoch: 10,509 samples.
+    for await (const batch of streamBatches({
+      start,
+      workers: 2,
+      from: step,
+      prefetch: 4,
+      steps: 4,
+    })) {
+      expect(batch.tokens).toEqual(memory.batch(step++).tokens);
+    }
+    expect(step).toBe(660);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}, 60_000);

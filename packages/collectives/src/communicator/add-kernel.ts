@@ -14,7 +14,7 @@ export interface AddKernel {
 
 interface WebAssemblyHost {
   readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object, imports: object) => { readonly exports: unknown };
+  readonly Instance: new (module: object, imports: object) => { readonly exports: AddKernel };
 }
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -37,10 +37,10 @@ function decodeBase64(text: string): Uint8Array {
 let compiled: object | undefined;
 
 export function addKernel(memory: SharedMemory): AddKernel {
-  const { Module, Instance } = (globalThis as unknown as { WebAssembly: WebAssemblyHost })
-    .WebAssembly;
+  const host: WebAssemblyHost = Reflect.get(globalThis, "WebAssembly");
+  const { Module, Instance } = host;
   compiled ??= new Module(decodeBase64(kernelBytes));
-  return new Instance(compiled, { env: { memory } }).exports as AddKernel;
+  return new Instance(compiled, { env: { memory } }).exports;
 }
 
 /** out = a + b for f32 and i32. */

@@ -14,7 +14,7 @@ export interface SharedMemory {
 
 /** Options of `communicatorArena`. */
 export interface ArenaOptions {
-  /** Payload of one slot of a channel, a multiple of 64; by default 32 KiB, less for many ranks. */
+  /** Payload of one slot of a channel, a multiple of 64; by default 64 KiB, less for many ranks. */
   readonly slotBytes?: Bytes;
   /** Slots of a channel, a power of two: packets a sender may be ahead of its receiver. Default 8. */
   readonly slots?: number;
@@ -90,9 +90,9 @@ function layoutOf(
   };
 }
 
-/** The largest slot, a power of two up to 32 KiB, that keeps all channels within 256 MiB. */
+/** The largest slot, a power of two up to 64 KiB, that keeps all channels within 256 MiB. */
 function fittingSlot(ranks: number, slots: number): Bytes {
-  let slotBytes = 32_768;
+  let slotBytes = 65_536;
   while (slotBytes > 256 && ranks * ranks * slots * slotBytes > 2 ** 28) slotBytes /= 2;
   return slotBytes;
 }
@@ -134,9 +134,8 @@ export function communicatorArena(ranks: number, options: ArenaOptions = {}): Sh
     );
   }
   const pages = Math.ceil(layout.bytes / page);
-  const { Memory } = (
-    globalThis as unknown as { WebAssembly: { readonly Memory: MemoryConstructor } }
-  ).WebAssembly;
+  const host: { readonly Memory: MemoryConstructor } = Reflect.get(globalThis, "WebAssembly");
+  const { Memory } = host;
   const memory = new Memory({ initial: pages, maximum: pages, shared: true });
   const header = [magic, version, ranks, slotBytes, slots, groups, oneShotBytes];
   new Int32Array(memory.buffer, 0, 7).set(header);

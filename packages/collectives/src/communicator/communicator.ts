@@ -91,6 +91,8 @@ export interface CommunicatorOptions {
   readonly now: () => Seconds;
   /** How long a wait may stand still before all ranks fail. Default 60 s. */
   readonly deadline?: Seconds;
+  /** Told once, at half the deadline, what this rank waits for; the wait may still end well. */
+  readonly onStall?: (message: string) => void;
 }
 
 /**
@@ -98,7 +100,7 @@ export interface CommunicatorOptions {
  * must be one that may block (not a browser's main thread).
  */
 export function createCommunicator(options: CommunicatorOptions): Communicator {
-  const { memory, rank, ranks, now, deadline = 60 } = options;
+  const { memory, rank, ranks, now, deadline = 60, onStall } = options;
   const layout = arenaLayout(memory);
   if (ranks !== layout.ranks) {
     throw new TriremeError("ARENA", `ranks ${ranks}, but the arena was made for ${layout.ranks}`);
@@ -110,5 +112,5 @@ export function createCommunicator(options: CommunicatorOptions): Communicator {
     throw new TriremeError("DEADLINE", `deadline ${deadline} s must be more than 0`);
   }
   const members = Array.from({ length: ranks }, (_, r) => r);
-  return new Group(new Endpoint(memory, rank, now, deadline), 0, members);
+  return new Group(new Endpoint(memory, rank, now, deadline, onStall), 0, members);
 }

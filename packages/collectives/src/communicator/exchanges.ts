@@ -2,7 +2,7 @@
  * rank that expects some learns that there is none. */
 import { type Elements, bytesOf, overlaps } from "./element-type.ts";
 import type { GroupView } from "./group-view.ts";
-import { type Message, type Parts, phases } from "./task.ts";
+import { type Message, type Parts, phases } from "./parts.ts";
 
 /** Where each rank's part lies in a buffer, in elements. */
 export interface Split {

@@ -1,7 +1,7 @@
 /** What the operations need to know of a group to make their messages. */
 import type { Bytes } from "@trireme/core";
 import { type Elements, elementType } from "./element-type.ts";
-import type { Message, Sum } from "./task.ts";
+import type { Message, Sum } from "./parts.ts";
 
 export class GroupView {
   readonly rank: number;

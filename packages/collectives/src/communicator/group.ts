@@ -1,5 +1,6 @@
 /** The communicator of one group: checks calls, numbers them, and starts their tasks. */
 import { TriremeError } from "@trireme/core";
+import { checkSplit } from "./check-split.ts";
 import type { Communicator, Work } from "./communicator.ts";
 import { type Elements, bytesOf, elementType } from "./element-type.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -9,7 +10,8 @@ import { announce, announcedCall, groupSlot } from "./group-table.ts";
 import { GroupView } from "./group-view.ts";
 import { type Call, type Operation, sameCall } from "./operation.ts";
 import * as reductions from "./reductions.ts";
-import { type Parts, Task, phases } from "./task.ts";
+import { type Parts, phases } from "./parts.ts";
+import { Task } from "./task.ts";
 
 /** Calls whose counts may differ between ranks announce this one. */
 const varying = -1;
@@ -84,7 +86,7 @@ export class Group implements Communicator {
 
   reduceScatter(input: Elements, output: Elements): Work {
     const call = this.#call("reduce-scatter", input, output.length);
-    this.#checkSplit(call, input, evenSplit(output.length, this.ranks), output);
+    checkSplit(call, this, input, evenSplit(output.length, this.ranks), output);
     const { counts } = evenSplit(output.length, this.ranks);
     if (output.length === 0) return this.#collective(call, () => ({}));
     return this.#collective(call, () =>
@@ -94,7 +96,7 @@ export class Group implements Communicator {
 
   reduceScatterV(input: Elements, output: Elements, counts: readonly number[]): Work {
     const call = this.#call("reduce-scatter-v", input, varying);
-    this.#checkSplit(call, input, { counts }, output);
+    checkSplit(call, this, input, { counts }, output);
     return this.#collective(call, () =>
       reductions.reduceScatter(this.#view, input, output, counts),
     );
@@ -103,13 +105,13 @@ export class Group implements Communicator {
   allGather(input: Elements, output: Elements): Work {
     const call = this.#call("all-gather", input, input.length);
     const split = evenSplit(input.length, this.ranks);
-    this.#checkSplit(call, output, split, input);
+    checkSplit(call, this, output, split, input);
     return this.#collective(call, () => exchanges.allGather(this.#view, input, output, split));
   }
 
   allGatherV(input: Elements, output: Elements, split: Split): Work {
     const call = this.#call("all-gather-v", input, varying);
-    this.#checkSplit(call, output, split, input);
+    checkSplit(call, this, output, split, input);
     return this.#collective(call, () => exchanges.allGather(this.#view, input, output, split));
   }
 
@@ -140,7 +142,7 @@ export class Group implements Communicator {
     root: number,
     split: Split | undefined,
   ): Work {
-    if (this.rank === root) this.#checkSplit(call, input, split, output);
+    if (this.rank === root) checkSplit(call, this, input, split, output);
     return this.#collective(call, () => exchanges.scatter(this.#view, input, output, root, split));
   }
 
@@ -166,7 +168,7 @@ export class Group implements Communicator {
     root: number,
     split: Split | undefined,
   ): Work {
-    if (this.rank === root) this.#checkSplit(call, output, split, input);
+    if (this.rank === root) checkSplit(call, this, output, split, input);
     return this.#collective(call, () => exchanges.gather(this.#view, input, output, root, split));
   }
 
@@ -180,8 +182,8 @@ export class Group implements Communicator {
         `all-to-all of ${input.length} to ${output.length} elements; both must be the same multiple of ${this.ranks} ranks`,
       );
     }
-    this.#checkSplit(call, input, split);
-    this.#checkSplit(call, output, split);
+    checkSplit(call, this, input, split);
+    checkSplit(call, this, output, split);
     return this.#collective(call, () =>
       exchanges.allToAll(this.#view, input, split, output, split),
     );
@@ -189,8 +191,8 @@ export class Group implements Communicator {
 
   allToAllV(input: Elements, sends: Split, output: Elements, receives: Split): Work {
     const call = this.#call("all-to-all-v", input, varying);
-    this.#checkSplit(call, input, sends);
-    this.#checkSplit(call, output, receives);
+    checkSplit(call, this, input, sends);
+    checkSplit(call, this, output, receives);
     return this.#collective(call, () =>
       exchanges.allToAll(this.#view, input, sends, output, receives),
     );
@@ -259,51 +261,5 @@ export class Group implements Communicator {
   #checkOpen(): void {
     if (!this.#closed) return;
     throw new TriremeError("CLOSED", `rank ${this.rank} has closed this communicator`);
-  }
-
-  /** Checks that a split fits its buffer, and this rank's part, where there is one, its own. */
-  #checkSplit(
-    { operation, type }: Call,
-    whole: Elements | undefined,
-    split: Split | undefined,
-    part?: Elements,
-  ): void {
-    if (whole === undefined || split === undefined) {
-      throw new TriremeError("COUNT", `${operation}: the root passes the whole and its split`);
-    }
-    const { counts, offsets } = split;
-    const lists = [counts, ...(offsets === undefined ? [] : [offsets])];
-    if (
-      lists.some((l) => l.length !== this.ranks || l.some((n) => !Number.isInteger(n) || n < 0))
-    ) {
-      throw new TriremeError(
-        "COUNT",
-        `${operation}: counts [${counts.join(", ")}]${offsets === undefined ? "" : ` at [${offsets.join(", ")}]`} must be ${this.ranks} integers of at least 0`,
-      );
-    }
-    if (elementType(whole) !== type) {
-      throw new TriremeError(
-        "ELEMENT_TYPE",
-        `${operation} of ${type} and ${elementType(whole)}; both buffers must be of one type`,
-      );
-    }
-    let end = 0;
-    const last = counts.reduce((most, count, r) => {
-      end += count;
-      return Math.max(most, offsets === undefined ? end : offsets[r]! + count);
-    }, 0);
-    const exact = offsets === undefined && part !== undefined;
-    if (last > whole.length || (exact && last !== whole.length)) {
-      throw new TriremeError(
-        "COUNT",
-        `${operation}: counts [${counts.join(", ")}] end at ${last}, but the buffer has ${whole.length} elements`,
-      );
-    }
-    if (part !== undefined && part.length !== counts[this.rank]) {
-      throw new TriremeError(
-        "COUNT",
-        `${operation}: rank ${this.rank} has ${part.length} elements, its count is ${counts[this.rank]}`,
-      );
-    }
   }
 }

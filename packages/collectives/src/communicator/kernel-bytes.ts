@@ -1,4 +1,4 @@
-/** assembly/add.ts compiled to WebAssembly, base64; written by `pnpm kernels`. */
+/** assembly/add.as compiled to WebAssembly, base64; written by `pnpm kernels`. */
 export const kernelBytes: string = [
   "AGFzbQEAAAABDgJgA39/fwBgBH9/f38AAhIBA2VudgZtZW1vcnkCAwGAgAQDBwYAAAABAQAHRgcGYWRkRjMyAAQGYW",
   "RkSTMyAAMJd2lkZW5CZjE2AAAHYWRkQmYxNgAFCm5hcnJvd0JmMTYAAQRtb3ZlAAIGbWVtb3J5AgAKxwUGNAAgACAC",

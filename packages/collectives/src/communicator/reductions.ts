@@ -7,7 +7,7 @@
 import type { Bytes } from "@trireme/core";
 import { type Elements, bytesOf } from "./element-type.ts";
 import type { GroupView } from "./group-view.ts";
-import { type Message, type Parts, phases } from "./task.ts";
+import { type Message, type Parts, phases } from "./parts.ts";
 
 /** Elements of a segment start on a line of memory. */
 const segmentUnit = 32;

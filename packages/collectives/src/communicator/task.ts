@@ -4,52 +4,15 @@
  * makes its bits the same on every run and for every way of splitting the data; results may feed
  * messages that go out while later pieces are still being summed.
  */
-import type { Bytes, Seconds } from "@trireme/core";
-import { formatSeconds } from "@trireme/core";
-import { add } from "./add-kernel.ts";
+import { type Bytes, type Seconds, formatSeconds } from "@trireme/core";
+import { addInOrder, scratch } from "./add-in-order.ts";
 import { slotHeaderBytes } from "./arena.ts";
 import { packetWords } from "./channel.ts";
-import { type ElementType, elementBytes, elementTypes, overlaps } from "./element-type.ts";
+import { elementBytes, elementTypes, overlaps } from "./element-type.ts";
 import type { Endpoint, PacketKey } from "./endpoint.ts";
 import { announced } from "./group-table.ts";
 import { type Call, operations, printCall } from "./operation.ts";
-
-/** Kinds of message within one call. */
-export const phases = { pointToPoint: 0, contribution: 1, result: 2 } as const;
-
-/** This rank's scratch slots; the accumulator of bf16 is f32 and takes two. */
-const scratch = { accumulator: 0, own: 2, result: 3 } as const;
-
-/** A message to or from one peer. `peer` is a rank of the arena; `count` in elements. */
-export interface Message {
-  readonly peer: number;
-  readonly phase: number;
-  readonly bytes: Uint8Array;
-  readonly count: number;
-  /** An incoming message of the call over the same bytes, which this one passes on as it comes. */
-  readonly relays?: Message;
-}
-
-/** A sum over the members of a group. */
-export interface Sum {
-  readonly type: ElementType;
-  /** This rank's contribution and where the sum goes; of equal length. */
-  readonly own: Uint8Array;
-  readonly output: Uint8Array;
-  /** The members in the order of the sum, ranks of the arena, this rank among them. */
-  readonly order: readonly number[];
-  /** Whether the outgoing messages of phase `result` carry the sum, and wait for it. */
-  readonly feeds: boolean;
-}
-
-/** What a call is made of. */
-export interface Parts {
-  readonly out?: readonly Message[];
-  readonly in?: readonly Message[];
-  readonly sum?: Sum;
-  /** What remains to do on this rank when all has come. */
-  readonly finish?: () => void;
-}
+import { type Message, type Parts, phases } from "./parts.ts";
 
 export interface TaskOptions extends Parts {
   readonly endpoint: Endpoint;
@@ -126,7 +89,6 @@ export class Task {
     if (!this.#sumDone) this.#sum();
     for (const out of this.#out) this.#push(out);
     if (this.#sumDone && this.#out.every((o) => o.done) && this.#in.every((i) => i.done)) {
-      this.#options.finish?.();
       this.#finished = true;
       this.#endpoint.flights.end(this.#flight, this.#endpoint.now());
       return true;
@@ -279,7 +241,9 @@ export class Task {
       const slots = direct ? fed.map((out) => endpoint.room(out.message.peer)) : [];
       const result =
         slots.length > 0 ? slots[0]! + slotHeaderBytes : endpoint.scratch(scratch.result);
-      this.#addInOrder(length, result);
+      addInOrder(endpoint, key, this.#options.sum!, length, result, (slot, peer) =>
+        this.#verify(slot, peer, this.#sumCount),
+      );
       output.set(endpoint.bytes.subarray(result, result + length), at);
       this.#summed += length;
       this.#moves++;
@@ -292,46 +256,6 @@ export class Task {
         return;
       }
     }
-  }
-
-  /** Sums one piece of every member, this rank's lying in scratch, to `result`. */
-  #addInOrder(length: Bytes, result: number): void {
-    const { type, order } = this.#options.sum!;
-    const endpoint = this.#endpoint;
-    const { kernel, rank } = endpoint;
-    const key = this.#keys[1]!;
-    const accumulator = endpoint.scratch(scratch.accumulator);
-    const n = length / elementBytes(type);
-    const last = order.length - 1;
-    let left = accumulator;
-    let held = -1;
-    order.forEach((peer, position) => {
-      let from = endpoint.scratch(scratch.own);
-      if (peer !== rank) {
-        const slot = endpoint.open(peer, key);
-        this.#verify(slot, peer, this.#sumCount);
-        from = slot + slotHeaderBytes;
-      }
-      if (type === "bf16") {
-        if (position === 0) kernel.widenBf16(accumulator, from, n);
-        else kernel.addBf16(accumulator, from, n);
-      } else if (position > 0) {
-        add(kernel, type, position === last ? result : accumulator, left, from, n);
-        left = accumulator;
-        if (held >= 0) endpoint.release(held, key);
-        held = -1;
-      } else if (peer !== rank && !endpoint.parked(peer, key)) {
-        // The first operand stays in its slot until the second has come.
-        [left, held] = [from, peer];
-        return;
-      } else if (peer === rank) {
-        left = from;
-      } else {
-        kernel.move(accumulator, from, length);
-      }
-      if (peer !== rank) endpoint.release(peer, key);
-    });
-    if (type === "bf16") kernel.narrowBf16(result, accumulator, n);
   }
 
   /** Checks a packet against this rank's call; returns its length. */

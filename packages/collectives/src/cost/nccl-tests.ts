@@ -96,7 +96,7 @@ export interface TestsTableOptions {
   readonly root?: number;
 }
 
-const reducing: readonly string[] = ["all-reduce", "reduce-scatter", "reduce"];
+const reducing: ReadonlySet<TestedOperation> = new Set(["all-reduce", "reduce-scatter", "reduce"]);
 
 /** The table nccl-tests prints, with its average bus bandwidth. */
 export function ncclTestsTable(options: TestsTableOptions): string {
@@ -127,7 +127,7 @@ export function ncclTestsTable(options: TestsTableOptions): string {
       width(bytes, 12) +
       width(bytes / 4 / per, 14) +
       width("float", 10) +
-      width(reducing.includes(operation) ? "sum" : "none", 8) +
+      width(reducing.has(operation) ? "sum" : "none", 8) +
       width(root, 8);
     return head + measure(bytes, row.time) + measure(bytes, row.inPlace);
   });

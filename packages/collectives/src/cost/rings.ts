@@ -62,7 +62,7 @@ function mostCycles(free: readonly Int32Array[]): number {
     if (best === bound || looked++ > patience) return;
     const at = path.at(-1)!;
     if (path.length === n) {
-      if (free[at]![0]! === 0) return;
+      if (free[at]![0] === 0) return;
       free[at]![0]!--;
       best = Math.max(best, cycles + 1);
       const round = path.splice(1);

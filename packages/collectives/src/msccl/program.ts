@@ -139,7 +139,8 @@ export function oneOf<T extends string>(
   line: number,
   what: string,
 ): T {
-  if ((known as readonly string[]).includes(name)) return name as T;
+  const found = known.find((one) => one === name);
+  if (found !== undefined) return found;
   const nearest = nearestName(name, known);
   throw new TriremeError(
     "MSCCL",

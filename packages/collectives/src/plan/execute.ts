@@ -6,7 +6,6 @@
  */
 import { TriremeError } from "@trireme/core";
 import type { Communicator, Work } from "../communicator/communicator.ts";
-import type { Elements } from "../communicator/element-type.ts";
 import type { CollectivePlan } from "./plan.ts";
 
 type Data = Float32Array | Int32Array;
@@ -79,9 +78,9 @@ export function execute(
         for (let c = first; c < first + k; c++) {
           data.set(held.get(key(source[row]!, c))!, layout.start(c) - layout.start(first));
         }
-        if (to !== rank) works.push(communicator.send(data as Elements, to));
+        if (to !== rank) works.push(communicator.send(data, to));
       } else {
-        works.push(communicator.receive(data as Elements, from));
+        works.push(communicator.receive(data, from));
       }
       if (to === rank) arrivals.push({ row, data });
     }

@@ -14,3 +14,5 @@ export {
   type PrepareReport,
   prepareTokens,
 } from "./prepare.ts";
+export { type LoaderThread, type LoaderThreadOptions, startLoaderThread } from "./loader-thread.ts";
+export { type RemoteFile, type RemoteFileOptions, fetchFile } from "./remote-file.ts";

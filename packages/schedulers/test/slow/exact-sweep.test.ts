@@ -4,7 +4,7 @@ import { automaticZeroBubble } from "@trireme/schedulers";
 import { exactSchedule } from "@trireme/schedulers/exact";
 import { randomSetting } from "../random-costs.ts";
 
-test.skipIf(process.env["SLOW"] === undefined)(
+test(
   "the automatic search is within 2 % of the optimum in 200 random settings",
   { timeout: 600_000 },
   async () => {

@@ -36,7 +36,7 @@ const freeText = /^(OS|Reason|Comment|Extra|AdminComment)=/;
 export function parseSlurmNodes(text: string, file = "scontrol show nodes"): SlurmNode[] {
   const nodes: SlurmNode[] = [];
   const seen = new Set<string>();
-  let record: { line: number; fields: Map<string, string> } | undefined;
+  let record: { line: number; fields: Map<string, Field> } | undefined;
   const finish = (): void => {
     if (!record) return;
     const node = nodeOf(record.fields, record.line, file);
@@ -62,10 +62,10 @@ export function parseSlurmNodes(text: string, file = "scontrol show nodes"): Slu
         throw new FormatError(
           file,
           i + 1,
-          `${key} stands twice in node ${record.fields.get("NodeName")}`,
+          `${key} stands twice in node ${record.fields.get("NodeName")?.value}`,
         );
       }
-      record.fields.set(key, value);
+      record.fields.set(key, { value, line: i + 1 });
     }
   }
   finish();
@@ -96,30 +96,35 @@ function fieldsOf(line: string, at: number, file: string): [string, string][] {
   return fields;
 }
 
-function nodeOf(fields: ReadonlyMap<string, string>, line: number, file: string): SlurmNode {
-  const name = fields.get("NodeName")!;
-  const fail = (reason: string): never => {
-    throw new FormatError(file, line, `node "${name}": ${reason}`);
+interface Field {
+  readonly value: string;
+  readonly line: number;
+}
+
+function nodeOf(fields: ReadonlyMap<string, Field>, line: number, file: string): SlurmNode {
+  const name = fields.get("NodeName")!.value;
+  const fail = (key: string, reason: string): never => {
+    throw new FormatError(file, fields.get(key)?.line ?? line, `node "${name}": ${reason}`);
   };
-  const need = (key: string): string => fields.get(key) ?? fail(`${key} is missing`);
+  const need = (key: string): string => fields.get(key)?.value ?? fail(key, `${key} is missing`);
   const count = (key: string): number => {
     const value = need(key);
-    return /^\d+$/.test(value) ? Number(value) : fail(`${key}=${value} is no count`);
+    return /^\d+$/.test(value) ? Number(value) : fail(key, `${key}=${value} is no count`);
   };
   const list = (key: string): string[] => {
-    const value = fields.get(key);
+    const value = fields.get(key)?.value;
     return value === undefined || value === "(null)" ? [] : value.split(",");
   };
-  if (name === "") fail("NodeName is empty");
+  if (name === "") fail("NodeName", "NodeName is empty");
   const states: string[] = [];
   for (const word of need("State").split("+")) {
     const [, base = "", sign = ""] = /^([A-Z_]+)([*~#!%$@^-]*)$/.exec(word) ?? [];
     const known = states.length === 0 ? baseStates.has(base) : flags.has(base);
-    if (!known) fail(`State has the unknown word "${word}"`);
+    if (!known) fail("State", `State has the unknown word "${word}"`);
     states.push(base, ...sign.split(""));
   }
   const gpus = gpusOf(need("Gres"));
-  if (!gpus.ok) return fail(gpus.reason);
+  if (!gpus.ok) return fail("Gres", gpus.reason);
   return {
     name,
     accelerator: gpus.type,

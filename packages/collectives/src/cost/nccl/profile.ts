@@ -52,7 +52,13 @@ const protocols = (ll: number, ll128: number, simple: number): PerProtocol => ({
   simple,
 });
 
-const ones = (count: number): number[] => Array.from({ length: count }, () => 1);
+/** Factors written one after the other, `factor*count` where one comes several times. */
+function factors(text: string): number[] {
+  return text.split(" ").flatMap((word) => {
+    const [factor, count = "1"] = word.split("*");
+    return Array.from({ length: Number(count) }, () => Number(factor));
+  });
+}
 
 /** NCCL 2.27. */
 export const ncclProfile: TunerProfile = {
@@ -86,15 +92,9 @@ export const ncclProfile: TunerProfile = {
     pat: protocols(0, 0, 14),
   },
   treeCorrection: {
-    ll: [1, 1, 1, 1, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9],
-    ll128: [
-      ...ones(5),
-      ...[0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9],
-    ],
-    simple: [
-      ...[0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5, 0.5, 0.5, 0.5, 0.6, 0.7],
-      ...[0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9],
-    ],
+    ll: factors("1*4 0.9 0.8 0.7*4 0.6 0.5 0.4*2 0.5 0.6 0.7 0.8 0.9"),
+    ll128: factors("1*5 0.9 0.8*3 0.7 0.6*6 0.8 0.9*4"),
+    simple: factors("0.9*7 0.8 0.7 0.6*2 0.5*4 0.6 0.7 0.8 0.7*2 0.8 0.9*3"),
   },
 };
 
@@ -106,20 +106,14 @@ export const rcclProfile: TunerProfile = {
   pci: { tree: protocols(2.2, 0, 5.7), ring: protocols(2.2, 0, 5.7) },
   net: { tree: protocols(10.5, 0, 25), ring: protocols(9.5, 0, 320) },
   treeCorrection: {
-    ll: [
-      ...[0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 1, 1, 1, 1, 1, 0.6, 1, 0.9, 1, 1, 0.1, 0.1, 0.1, 0.1, 0.1],
-      ...[0.1, 0.1, 0.1, 0.1, 0.1, 0.1],
-    ],
+    ll: factors("0.1*6 1*5 0.6 1 0.9 1*2 0.1*11"),
     ll128: [],
-    simple: [...ones(15).map(() => 0.1), 0.7, ...ones(10), 0.8],
+    simple: factors("0.1*15 0.7 1*10 0.8"),
   },
   ringCorrection: {
-    ll: [
-      ...[0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 1, 0.2, 1, 0.4, 0.4, 0.1, 0.2],
-      ...[0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1],
-    ],
+    ll: factors("0.1*11 1 0.2 1 0.4*2 0.1 0.2*2 0.1*8"),
     ll128: [],
-    simple: [...ones(23).map(() => 0.1), 0.8, 1, 1, 1],
+    simple: factors("0.1*23 0.8 1*3"),
   },
   busShare: [
     { tree: protocols(0.06, 0, 0.11), ring: protocols(0.08, 0, 1) },

@@ -119,10 +119,10 @@ function bandwidthOf(
   profile: TunerProfile,
 ): BytesPerSecond {
   const { ranks, hosts, generation, channels, cpu = "amd" } = shape;
-  const byHosts = hosts <= 2 ? hosts - 1 : 2;
+  const byHosts = hosts === 1 ? 0 : hosts === 2 ? 1 : 2;
   const caps = channelCaps[generation];
   const cap = (perChannel: readonly [number, number, number]): BytesPerSecond =>
-    GBps(channels * perChannel[byHosts as 0 | 1 | 2]);
+    GBps(channels * perChannel[byHosts]);
   let bus = hosts === 1 ? shape.busInside : Math.min(shape.busInside, shape.busOutside);
   if (algorithm !== "ring" && algorithm !== "tree" && protocol !== "simple") return 0;
   if (profile.busShare !== undefined) {
@@ -133,7 +133,7 @@ function bandwidthOf(
   }
   if (protocol === "ll128" && shape.inside !== "nvlink") return 0;
   const row = hosts === 1 ? generationRow[generation] : cpu === "intel" ? 0 : 1;
-  const llMost = GBps(llMostBandwidth[row]![byHosts]!);
+  const llMost = GBps(llMostBandwidth[row]![byHosts]);
   switch (algorithm) {
     case "ring":
       if (protocol === "ll") bus = Math.min(llMost, bus / 2);

@@ -1,0 +1,11 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+test("the checked-in kernels are a fresh build of their source", () => {
+  const script = fileURLToPath(new URL("../scripts/kernels.mjs", import.meta.url));
+  const built = spawnSync(process.execPath, [script], { encoding: "utf8" });
+  const stored = new URL("../src/communicator/kernel-bytes.ts", import.meta.url);
+  expect(built.stdout).toBe(readFileSync(stored, "utf8"));
+});

@@ -1,0 +1,85 @@
+/** Loaders on threads of their own: batches of Megatron files, made beside the training loop. */
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
+import { TriremeError } from "@trireme/core";
+import type { BatchWorker } from "../batch-stream.ts";
+import type { Batch, LoaderOptions } from "../loader.ts";
+
+/** What a thread loads: plain data, so that it can be handed over. */
+export interface LoaderThreadOptions extends Omit<LoaderOptions, "dataset"> {
+  /** Megatron datasets, `<prefix>.bin` and `<prefix>.idx` each, read one after the other. */
+  readonly prefixes: readonly string[];
+}
+
+/** What a thread answers. */
+export type LoaderThreadReply =
+  | { readonly kind: "batch"; readonly batch: Batch }
+  | { readonly kind: "error"; readonly code: string; readonly message: string };
+
+/** A worker of `streamBatches` that is a thread. */
+export interface LoaderThread extends BatchWorker {
+  /** Ends the thread at once, as a crash would: what it was making rejects. */
+  kill(): void;
+}
+
+/** Starts a thread. It opens its files by itself; what is wrong with them rejects the first batch. */
+export function startLoaderThread(options: LoaderThreadOptions): LoaderThread {
+  const worker = spawn(options);
+  let waiting: { resolve: (batch: Batch) => void; reject: (error: Error) => void } | undefined;
+  let gone: Error | undefined;
+  const end = (error: Error): void => {
+    gone ??= error;
+    waiting?.reject(error);
+    waiting = undefined;
+  };
+  worker.on("message", (reply: LoaderThreadReply) => {
+    const asked = waiting;
+    waiting = undefined;
+    if (reply.kind === "batch") asked?.resolve(reply.batch);
+    else asked?.reject(new TriremeError(reply.code, reply.message));
+  });
+  worker.on("error", end);
+  worker.on("exit", (code) =>
+    end(new TriremeError("LOADER_THREAD", `a loader thread ended with code ${code}`)),
+  );
+  // A stream that is forgotten must not keep the process alive.
+  worker.unref();
+  const stop = (): void => void worker.terminate();
+  return {
+    batch(step) {
+      if (gone !== undefined) return Promise.reject(gone);
+      if (waiting !== undefined) {
+        return Promise.reject(
+          new TriremeError("LOADER_THREAD", "a loader thread makes one batch at a time"),
+        );
+      }
+      return new Promise<Batch>((resolve, reject) => {
+        waiting = { resolve, reject };
+        // Held while someone waits for it.
+        worker.ref();
+        worker.postMessage(step);
+      }).finally(() => worker.unref());
+    },
+    close: stop,
+    kill: stop,
+  };
+}
+
+/**
+ * The thread's module ends as this one does: `.js` when built, `.ts` in the sources. Node 20 runs no
+ * TypeScript, so from sources the thread registers tsx first; published code never takes that way.
+ */
+function spawn(workerData: LoaderThreadOptions): Worker {
+  const source = import.meta.url.endsWith(".ts");
+  const module = new URL(`./loader-thread-main${source ? ".ts" : ".js"}`, import.meta.url);
+  if (!source) return new Worker(module, { workerData });
+  const tsx = createRequire(import.meta.url)
+    .resolve("tsx/esm/api")
+    .replace(/\.cjs$/, ".mjs");
+  const boot = `import(${JSON.stringify(pathToFileURL(tsx).href)}).then((tsx) => {
+    tsx.register();
+    return import(${JSON.stringify(module.href)});
+  });`;
+  return new Worker(boot, { eval: true, workerData, execArgv: ["--conditions=@trireme/source"] });
+}

@@ -1,0 +1,91 @@
+/**
+ * Which ranks need the same data, a slice of it, or data of their own, along the axes of a mesh:
+ * OVERLORD's ClientPlaceTree (arXiv:2504.09844). Data is fetched once per group that shares it, and
+ * sent on from there, so that what is loaded does not grow with tensor or pipeline parallelism.
+ */
+import { TriremeError } from "@trireme/core";
+
+/** How the ranks along an axis share data. */
+export type DataSharing =
+  /** Each has samples of its own: data parallelism. */
+  | "distinct"
+  /** Each has its part of the tokens of the same samples: context parallelism. */
+  | "sliced"
+  /** All have the same: tensor and pipeline parallelism. */
+  | "same";
+
+/** An axis of the mesh; axes are given with the first varying fastest over ranks. */
+export interface PlaceAxis {
+  readonly name: string;
+  readonly size: number;
+  readonly data: DataSharing;
+}
+
+/** What one rank needs, and from whom. */
+export interface Place {
+  readonly rank: number;
+  /** Which share of the global batch, in 0..shares − 1. */
+  readonly share: number;
+  /** Which slice of each sample, in 0..slices − 1. */
+  readonly slice: number;
+  /** The rank that fetches this share and slice: the lowest that needs it. */
+  readonly fetcher: number;
+}
+
+/** The places of all ranks. */
+export interface PlaceTree {
+  readonly ranks: number;
+  /** Different shares of a batch: the product of the "distinct" axes. */
+  readonly shares: number;
+  /** Slices of each sample: the product of the "sliced" axes. */
+  readonly slices: number;
+  /** Ranks that need each share and slice: the product of the "same" axes. */
+  readonly copies: number;
+  readonly places: readonly Place[];
+}
+
+/** Builds the places from the axes of a mesh. Axes of one kind count the first of them fastest. */
+export function placeTree(axes: readonly PlaceAxis[]): PlaceTree {
+  const product = (kind: DataSharing): number =>
+    axes.reduce((size, axis) => (axis.data === kind ? size * axis.size : size), 1);
+  for (const { name, size } of axes) {
+    if (!Number.isInteger(size) || size < 1)
+      throw new TriremeError("PLACE", `axis ${name} has size ${size}; use a positive integer`);
+  }
+  const names = axes.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw new TriremeError("PLACE", `axis ${twice} comes twice`);
+
+  const ranks = axes.reduce((size, axis) => size * axis.size, 1);
+  const places = Array.from({ length: ranks }, (_, rank): Place => {
+    const number = { distinct: 0, sliced: 0, same: 0 };
+    const stride = { distinct: 1, sliced: 1, same: 1 };
+    let rest = rank;
+    let span = 1;
+    let fetcher = rank;
+    for (const { size, data } of axes) {
+      const at = rest % size;
+      number[data] += at * stride[data];
+      stride[data] *= size;
+      // The fetcher is where every shared axis is at 0.
+      if (data === "same") fetcher -= at * span;
+      rest = (rest - at) / size;
+      span *= size;
+    }
+    return { rank, share: number.distinct, slice: number.sliced, fetcher };
+  });
+  return {
+    ranks,
+    shares: product("distinct"),
+    slices: product("sliced"),
+    copies: product("same"),
+    places,
+  };
+}
+
+/** The ranks that a fetcher sends its data on to, itself left out; [] for one that does not fetch. */
+export function receiversOf(tree: PlaceTree, fetcher: number): readonly number[] {
+  return tree.places
+    .filter((place) => place.fetcher === fetcher && place.rank !== fetcher)
+    .map(({ rank }) => rank);
+}
