@@ -92,3 +92,18 @@ export {
   scaleSources,
   smoothWeights,
 } from "./source-scaling.ts";
+export {
+  type StagingOptions,
+  type StagingPlan,
+  type WorkerMeasurement,
+  nextWorkers,
+  stagingPlan,
+} from "./staging.ts";
+export {
+  type EncoderShapes,
+  type Part,
+  type PartTokens,
+  type SampleWork,
+  partTokens,
+  sampleWork,
+} from "./modality.ts";

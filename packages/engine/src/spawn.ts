@@ -8,7 +8,9 @@ import { Worker } from "node:worker_threads";
  * TypeScript, so from sources the thread first registers tsx; published code never takes that way.
  */
 export function spawn(module: URL, workerData: unknown): Worker {
-  if (!import.meta.url.endsWith(".ts")) return new Worker(`${module.href}.js`, { workerData });
+  if (!import.meta.url.endsWith(".ts")) {
+    return new Worker(new URL(`${module.href}.js`), { workerData });
+  }
   const tsx = createRequire(import.meta.url).resolve("tsx/esm/api");
   const register = pathToFileURL(tsx.replace(/\.cjs$/, ".mjs")).href;
   const boot = `import(${JSON.stringify(register)}).then((tsx) => {

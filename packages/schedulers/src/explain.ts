@@ -65,7 +65,7 @@ export function printExplanation(
   const formula =
     e.formula === undefined
       ? "no closed form"
-      : `${e.formula.text} = ${formatSeconds(e.formula.bubble)}`;
+      : `${formatSeconds(e.formula.bubble)}, ${e.formula.text}`;
   return [
     `${e.schedule}: ${s.ranks} ranks x ${s.chunks} stages, ${s.microbatches} microbatches`,
     `makespan   ${formatSeconds(e.replay.makespan)}`,

@@ -89,7 +89,7 @@ test("an explanation in words, with its picture", () => {
   expect(printExplanation(s, explain(s, unit), { width: 18 })).toMatchInlineSnapshot(`
     "1f1b: 3 ranks x 1 stages, 4 microbatches
     makespan   18 s
-    bubble     6 s (33.3 %) replayed, 6 s inside a rank; formula: (P-1)(f+b) = 6 s
+    bubble     6 s (33.3 %) replayed, 6 s inside a rank; formula: 6 s, (P-1)(f+b)
     memory     1.00 x the activations of 1F1B, 1 x the weights
     messages   16 (1.00 x 1F1B)
     0 012....aa3bb.cc.dd

@@ -4,7 +4,7 @@ import { rooflinePricer } from "@trireme/cost-model";
 import { type SimulateOptions, simulateStep } from "@trireme/simulator";
 import { type Comparison, compare, criticalPath } from "@trireme/timeline";
 import { type Cluster, type Host, defineCluster, host } from "@trireme/topology";
-import { type Plan, definePlan, model } from "@trireme/workload";
+import { type Operator, type Plan, definePlan, model } from "@trireme/workload";
 
 const gpt3 = model("gpt3-175b");
 // Without its interior, so that the link alone says how fast it is.
@@ -71,4 +71,19 @@ test("sends that no longer overlap are found to be lost overlap", () => {
   const { difference, causes } = changed({ plan: plan({ overlapPointToPoint: false }) });
   expect(difference).toBeGreaterThan(0);
   expect(causes.overlap / difference).toBeGreaterThan(0.95);
+});
+
+test("a measured timeline, which says nothing of dependencies, is explained by the predicted ones", () => {
+  const roofline = rooflinePricer(a100.accelerator, "bf16");
+  const pricer = { ...roofline, operator: (op: Operator) => 1.1 * roofline.operator(op) };
+  const predicted = simulateStep(base).timeline;
+  const slow = simulateStep({ ...base, pricer }).timeline;
+  const measured = {
+    ...slow,
+    parentsAt: new Uint32Array(slow.length + 1),
+    parents: new Uint32Array(),
+  };
+  const { difference, causes } = compare(predicted, measured);
+  expect(difference).toBeGreaterThan(0);
+  expect(causes.compute / difference).toBeGreaterThan(0.95);
 });

@@ -6,6 +6,7 @@
  * the causes add up to the difference whatever the timelines are.
  */
 import type { Seconds } from "@trireme/core";
+import { adoptParents } from "./adopt-parents.ts";
 import { criticalPath } from "./critical-path.ts";
 import { type DependencyGraph, dependencyGraph, replayEnds } from "./dependency-graph.ts";
 import { hiddenTimes } from "./hidden-times.ts";
@@ -71,15 +72,17 @@ export interface CompareOptions {
 const categoryOfKind: readonly Category[] = spanKinds.map((kind) => categoryOf(kind));
 
 /**
- * Compares two timelines; spans are the same by rank, kind, action and how often it was done.
+ * Compares two timelines; spans are the same by rank, kind, action and how often it was done. Where
+ * the second has no parents, as measured timelines do, those of the first are taken to hold for it.
  * Throws TriremeError `CYCLE` when the parents of a timeline go round.
  */
 export function compare(
   first: Timeline,
-  second: Timeline,
+  measured: Timeline,
   options: CompareOptions = {},
 ): Comparison {
-  const match = matchSpans(first, second, options.rankOf);
+  const match = matchSpans(first, measured, options.rankOf);
+  const second = adoptParents(first, measured, match);
   const a = new Replay(first);
   const b = new Replay(second);
   const makespans = { first: a.makespan(), second: b.makespan() };

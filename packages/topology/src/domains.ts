@@ -9,7 +9,7 @@ import type { Fabric } from "./fabric/fabric.ts";
 import { nicsOf } from "./host-ways.ts";
 import { type Pool, hostIndex } from "./pool.ts";
 
-/** Domains from the smallest up. */
+/** Kinds of domain; all but the power feed from the smallest up. */
 export const domainKinds = ["accelerator", "host", "rack", "tor-set", "pod", "power-feed"] as const;
 
 export type DomainKind = (typeof domainKinds)[number];

@@ -5,7 +5,7 @@ import type { Link } from "./link.ts";
 
 /** Network ports of a host. */
 export function nicsOf(host: Host): number {
-  const counted = host.interior ? partsOf(host.interior, "nic").length : 0;
+  const counted = host.interior ? waysOf(host.interior).nicCount : 0;
   return counted || (host.nics ?? host.accelerators);
 }
 
@@ -26,7 +26,9 @@ export function pairLink(host: Host, a: number, b: number): Link {
 interface Ways {
   readonly devices: number;
   readonly pairs: readonly (Link | undefined)[];
+  /** NIC of each device. */
   readonly nics: readonly (number | undefined)[];
+  readonly nicCount: number;
 }
 
 const known = new WeakMap<Interior, Ways>();
@@ -45,7 +47,7 @@ function waysOf(interior: Interior): Ways {
     users.set(near.join(), turn + 1);
     nics.push(near[turn % near.length]);
   }
-  const ways = { devices, pairs, nics };
+  const ways = { devices, pairs, nics, nicCount: partsOf(interior, "nic").length };
   known.set(interior, ways);
   return ways;
 }

@@ -68,6 +68,7 @@ export {
   type Shape,
   capacities,
   capacityOf,
+  latencyAlong,
   layerOf,
   linkStates,
   withLinkStates,

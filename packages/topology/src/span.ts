@@ -9,7 +9,7 @@ export interface Span {
   readonly inside: Readonly<Record<DomainKind, boolean>>;
   /** All members of each group use the NIC of the same number. */
   readonly rail: boolean;
-  /** The smallest domain that holds every group, or the cluster. */
+  /** The smallest domain that holds every group, power feeds left aside; or the cluster. */
   readonly smallest: DomainKind | "cluster";
 }
 
@@ -57,7 +57,7 @@ export function spanOf(
     }
     rail &&= railOf(cluster, a) === railOf(cluster, b);
   }
-  return { inside, rail, smallest: domainKinds.find((kind) => inside[kind]) ?? "cluster" };
+  return { inside, rail, smallest: domainKinds.find((kind) => kind !== "power-feed" && inside[kind]) ?? "cluster" };
 }
 
 /** The lowest rank of the group of `rank` along `axes`. */

@@ -6,6 +6,8 @@ import {
   dragonflyFabric,
   explicitFabric,
   fatTreeFabric,
+  hopLatency,
+  latencyAlong,
   linkLoads,
   llama3Fabric,
   megascaleFabric,
@@ -117,6 +119,7 @@ test("hop counts: two inside a MegaScale ToR, four in a pod, six beyond", () => 
   const to = [8, 1, 64 * 8, 256 * 8];
   const routes = routeFlows(fabric, { from: to.map(() => 0), to });
   expect(to.map((_, f) => routeOf(routes, f).length)).toEqual([2, 4, 4, 6]);
+  expect(latencyAlong(fabric, routeOf(routes, 3))).toBeCloseTo(6 * hopLatency, 12);
 });
 
 test("static rails carry a full permutation of MegaScale's ports without a collision", () => {

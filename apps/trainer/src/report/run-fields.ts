@@ -49,15 +49,18 @@ function clusterLine({ cluster, plan }: ResolvedRun): string {
 }
 
 function planLine(plan: Plan): string {
-  const { tp, pp, dp, vpp, microbatch, sequence, schedule, recompute, zero } = plan;
+  const { tp, cp, pp, dp, vpp, microbatch, sequence, schedule, recompute, zero } = plan;
   const degrees = [
     ...(tp > 1 ? [`tp ${tp}${plan.sequenceParallel ? " with sequence" : ""}`] : []),
+    ...(cp > 1 ? [`cp ${cp}`] : []),
     ...(pp > 1 ? [`pp ${pp}${vpp > 1 ? ` × ${vpp} chunks` : ""}`] : []),
-    ...(dp > 1 || tp * pp === 1 ? [`dp ${dp}`] : []),
+    ...(dp > 1 || tp * cp * pp === 1 ? [`dp ${dp}`] : []),
   ].join(" × ");
   const pipeline = pp > 1 ? `, ${schedule}` : "";
   const m = microbatches(plan);
   const batch = `${m} microbatch${m === 1 ? "" : "es"} of ${microbatch} × ${sequence} tokens`;
   const saving = `${recompute === "none" ? "" : `, recompute ${recompute}`}${zero === 0 ? "" : `, ZeRO-${zero}`}`;
-  return `${degrees}${pipeline}, ${batch}, ${plan.precision}${saving}`;
+  const products =
+    plan.matrixPrecision === undefined ? "" : ` with ${plan.matrixPrecision} products`;
+  return `${degrees}${pipeline}, ${batch}, ${plan.precision}${products}${saving}`;
 }

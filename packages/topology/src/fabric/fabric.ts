@@ -2,7 +2,7 @@
  * A fabric: the graph of a network, the shape that its routes follow from, and the state of its
  * cables. States are columns beside the graph, so that a fabric with other states shares the rest.
  */
-import { type BytesPerSecond, TriremeError } from "@trireme/core";
+import { type BytesPerSecond, type Seconds, TriremeError } from "@trireme/core";
 import type { ClosShape } from "./clos-shape.ts";
 import type { DragonflyShape } from "./dragonfly.ts";
 import type { Graph } from "./graph.ts";
@@ -97,6 +97,13 @@ export function capacities(fabric: Fabric): Float64Array {
   const all = new Float64Array(2 * fabric.graph.cables);
   for (let link = 0; link < all.length; link++) all[link] = capacityOf(fabric, link);
   return all;
+}
+
+/** Time that the links of a route take, without waiting. */
+export function latencyAlong(fabric: Fabric, links: ArrayLike<number>): Seconds {
+  let sum = 0;
+  for (let i = 0; i < links.length; i++) sum += fabric.graph.latency[links[i]! >> 1]!;
+  return sum;
 }
 
 /** Layer of a node: 0 for endpoints, then 1 upwards. */
