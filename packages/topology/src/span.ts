@@ -57,7 +57,11 @@ export function spanOf(
     }
     rail &&= railOf(cluster, a) === railOf(cluster, b);
   }
-  return { inside, rail, smallest: domainKinds.find((kind) => kind !== "power-feed" && inside[kind]) ?? "cluster" };
+  return {
+    inside,
+    rail,
+    smallest: domainKinds.find((kind) => kind !== "power-feed" && inside[kind]) ?? "cluster",
+  };
 }
 
 /** The lowest rank of the group of `rank` along `axes`. */
