@@ -8,6 +8,7 @@ export {
 export { type Elements, type ElementType } from "./communicator/element-type.ts";
 export { type Split } from "./communicator/exchanges.ts";
 export { type Flight, flightRecord } from "./communicator/flight-record.ts";
+export { type FlightFinding, analyseFlights } from "./communicator/flight-analysis.ts";
 export { type Operation } from "./communicator/operation.ts";
 export {
   type CollectivePlan,

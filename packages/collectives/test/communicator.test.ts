@@ -1,4 +1,11 @@
-import { communicatorArena, createCommunicator, flightRecord } from "@trireme/collectives";
+import {
+  type Flight,
+  type FlightFinding,
+  analyseFlights,
+  communicatorArena,
+  createCommunicator,
+  flightRecord,
+} from "@trireme/collectives";
 import { afterAll, expect, test } from "vitest";
 import { type Outcome, Ranks, values } from "./ranks.ts";
 
@@ -58,6 +65,22 @@ test("groups of a mesh reduce at once, in their own order, called in different o
 test("a send behind an all-reduce that cannot go on still arrives", async () => {
   const memory = communicatorArena(3, { slotBytes: 4096, slots: 2 });
   expect(values(await threads.run<number>("behind", 3, { memory }))).toEqual([8, 8, 8]);
+});
+
+test("flight records show afterwards who differed and who did not come", async () => {
+  const memory = communicatorArena(3);
+  const all = (): Flight[][] => [0, 1, 2].map((rank) => flightRecord(memory, rank));
+  await threads.run("counts", 3, { memory });
+  expect(analyseFlights(all())).toMatchObject([{ kind: "mismatch", group: 0, sequence: 2 }]);
+  const [{ message }] = analyseFlights(all()) as [FlightFinding];
+  expect(message).toMatch(/1025 f32/);
+  expect(message).toMatch(/262144 f32/);
+  const late = communicatorArena(3);
+  await threads.run("late", 3, { memory: late, deadline: 0.2, argument: 600 });
+  // The late rank announces nothing after the failure it finds.
+  const records = [0, 1, 2].map((rank) => flightRecord(late, rank));
+  expect(analyseFlights(records)).toMatchObject([{ kind: "missing", sequence: 2, ranks: [2] }]);
+  expect(analyseFlights(records.map((flights) => flights.slice(0, 1)))).toEqual([]);
 });
 
 test("different counts fail on all ranks with the operation, its number, ranks and counts", async () => {

@@ -441,6 +441,7 @@ parentPort!.on("message", ({ program, memory, rank, ranks, deadline, argument }:
     deadline,
     now: () => performance.now() / 1000,
     onStall: (message) => stalls.push(message),
+    ownCore: program === "ratio",
   });
   try {
     const value = programs[program](c, argument);

@@ -1,13 +1,15 @@
 /**
- * What a generation of accelerators sustains, as against what its datasheet says: a few fractions
- * per architecture, each from kernels measured alone. No training run is fitted here.
+ * What a generation of accelerators sustains, as against what its datasheet says: a few numbers per
+ * architecture, none per model, plan or source.
  *
- * - `matrix`: best bf16 product over all shapes / dense peak, mean of many runs on random data, from
- *   stas00/ml-engineering's mamf-finder table (A100 0.81, H100 0.80, B200 0.78, MI300X 0.51); parts that
- *   meet their power limit lose a little more in a training step, which multiplies without pause.
- * - `attention`: FlashAttention-2's asymptote in its own figures (A100 203, H100 338 TFLOP/s forward
- *   and backward, head dimension 128; 176 and 296 at 64); Hopper's tuned kernels (cuDNN,
- *   FlashAttention-3) reach about 0.55.
+ * - `matrix`, `quantised`: best product over all shapes / dense peak, mean of many runs on random
+ *   data, from the mamf-finder table of stas00/ml-engineering (bf16: A100 0.81, H100 0.80, B200 0.78,
+ *   MI300X 0.51; fp8: H100 0.71, B200 0.76).
+ * - `attention`: FlashAttention-1, -2 and -3 and cuDNN in the figures of their papers, and for
+ *   backward what is left of forward and backward together. FlashAttention-1 stands for Triton's kernel of 2023
+ *   too, which was somewhat faster; its Hopper numbers follow from long-sequence rows of MosaicML's table.
+ * - `demand`: from the clock that a generation keeps in training under its power limit; one number
+ *   each, set on H100 so that NeMo's bf16 rows have no bias, on Blackwell likewise, and on A100 by its clock.
  * - `memory`: a well-written elementwise kernel / datasheet bandwidth.
  * - `dispatch`: launching eager PyTorch layers from the hosts that such devices are sold in. A transformer
  *   layer of hidden 1024 forward, recomputed and backward is bound by it: about 3.5 ms on A100

@@ -32,11 +32,10 @@ const fullRamp = 150;
 
 /** Fractions of the kernels' generation: the device's best where the form names none, or none older is known. */
 function attentionFractions(c: Characteristics, form: string): AttentionFractions {
-  const version = /^flash([123])/.exec(form)?.[1];
-  return (
-    (version === undefined ? undefined : c.attention.older[Number(version) as 1 | 2 | 3]) ??
-    c.attention
-  );
+  const older = c.attention.older;
+  if (form.startsWith("flash1")) return older[1] ?? c.attention;
+  if (form.startsWith("flash2")) return older[2] ?? c.attention;
+  return form.startsWith("flash3") ? (older[3] ?? c.attention) : c.attention;
 }
 
 /**

@@ -206,6 +206,57 @@ const flips: readonly (readonly [
     (a, b) => b.step > 1.5 * a.step,
   ],
   ["more replicas share the work", { globalBatch: 64 }, { dp: 4 }, (a, b) => b.step < 0.4 * a.step],
+  [
+    "context parallelism splits activations and talks",
+    {},
+    { cp: 4 },
+    (a, b) => b.memory.activations < 0.3 * a.memory.activations && b.breakdown.tensorParallel > 0,
+  ],
+  [
+    "quantised products are faster and keep less",
+    {},
+    { matrixPrecision: "fp8" },
+    (a, b) =>
+      b.breakdown.compute < a.breakdown.compute && b.memory.activations < a.memory.activations,
+  ],
+  ["older attention kernels are slower", {}, { flashVersion: 1 }, (a, b) => b.step > a.step],
+  [
+    "norms from elementary operations are slower and larger",
+    {},
+    { fusedNorm: false },
+    (a, b) => b.step > a.step && b.memory.activations > a.memory.activations,
+  ],
+  [
+    "elementwise work from elementary operations is slower and larger",
+    {},
+    { fusedElementwise: false },
+    (a, b) => b.step > a.step && b.memory.workspace > a.memory.workspace,
+  ],
+  [
+    "softmax from elementary operations is slower",
+    { flashAttention: false },
+    { fusedSoftmax: false },
+    (a, b) => b.step > a.step,
+  ],
+  [
+    "gathered logits cost time and memory",
+    { tp: 8 },
+    { vocabParallelLoss: false },
+    (a, b) => b.step > a.step && b.memory.workspace > a.memory.workspace,
+  ],
+  [
+    "blocking collectives in backward are exposed",
+    { tp: 8 },
+    { overlapGradientProducts: false },
+    (a, b) => b.breakdown.tensorParallel > a.breakdown.tensorParallel,
+  ],
+  [
+    "recomputation by operator is between none and full",
+    { recompute: "operators" },
+    { recompute: "full" },
+    (a, b) =>
+      b.breakdown.compute > a.breakdown.compute && b.memory.activations < a.memory.activations,
+  ],
 ];
 
 const onDgx = (o: Partial<Plan>): Cost => {

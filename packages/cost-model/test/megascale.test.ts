@@ -40,8 +40,8 @@ test("every Megatron-LM row of MegaScale's Table 2 comes from mechanisms", () =>
       cluster: defineCluster({ host: "dgx-a100-80", hosts: gpus / 8 }),
     });
     const error = e.ok ? e.step / seconds - 1 : Infinity;
-    expect(Math.abs(error)).toBeLessThan(0.2);
+    expect(Math.abs(error)).toBeLessThan(0.15);
     sum += Math.abs(error);
   }
-  expect(sum / rows.length).toBeLessThan(0.12);
+  expect(sum / rows.length).toBeLessThan(0.08);
 });

@@ -74,20 +74,17 @@ export function stagingPlan(options: StagingOptions): StagingPlan {
   const gain = sharedEpoch - localEpoch;
   const breakEven = fits && gain > 0 ? copyTime / gain : Infinity;
   const copy = localTime < sharedTime;
-  return { copy, copyBytes, copyTime, sharedTime, localTime, breakEven, reason: reasonFor() };
-
-  function reasonFor(): string {
-    if (!fits)
-      return `a host would copy ${copyBytes} bytes, its disk has room for ${localCapacity}`;
-    if (fromShared >= demand)
-      return `shared storage gives each host ${fromShared} bytes/s, it needs ${demand}`;
-    if (gain <= 0)
-      return `local disks read ${localBandwidth} bytes/s, no faster than shared storage's ${fromShared}`;
-    const epochsText = `${breakEven.toPrecision(3)} epochs`;
-    return copy
-      ? `copying pays after ${epochsText}, the run has ${epochs}`
-      : `copying would pay after ${epochsText}, the run has only ${epochs}`;
-  }
+  const epochsText = `${breakEven.toPrecision(3)} epochs`;
+  const reason = !fits
+    ? `a host would copy ${copyBytes} bytes, its disk has room for ${localCapacity}`
+    : fromShared >= demand
+      ? `shared storage gives each host ${fromShared} bytes/s, it needs ${demand}`
+      : gain <= 0
+        ? `local disks read ${localBandwidth} bytes/s, no faster than shared storage's ${fromShared}`
+        : copy
+          ? `copying pays after ${epochsText}, the run has ${epochs}`
+          : `copying would pay after ${epochsText}, the run has only ${epochs}`;
+  return { copy, copyBytes, copyTime, sharedTime, localTime, breakEven, reason };
 }
 
 /** What was measured at a number of workers. */

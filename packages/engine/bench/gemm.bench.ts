@@ -35,15 +35,15 @@ function scalarProduct(n: number): () => void {
       for (let j = 0; j < n; j += 2) {
         let [s00, s01, s10, s11, s20, s21, s30, s31] = [0, 0, 0, 0, 0, 0, 0, 0];
         for (let p = 0, at = i * n, below = j; p < n; p++, at++, below += n) {
-          const [left, right] = [y[below], y[below + 1]];
-          s00 += x[at] * left;
-          s01 += x[at] * right;
-          s10 += x[at + n] * left;
-          s11 += x[at + n] * right;
-          s20 += x[at + 2 * n] * left;
-          s21 += x[at + 2 * n] * right;
-          s30 += x[at + 3 * n] * left;
-          s31 += x[at + 3 * n] * right;
+          const [left, right] = [y[below]!, y[below + 1]!];
+          s00 += x[at]! * left;
+          s01 += x[at]! * right;
+          s10 += x[at + n]! * left;
+          s11 += x[at + n]! * right;
+          s20 += x[at + 2 * n]! * left;
+          s21 += x[at + 2 * n]! * right;
+          s30 += x[at + 3 * n]! * left;
+          s31 += x[at + 3 * n]! * right;
         }
         z.set([s00, s01], i * n + j);
         z.set([s10, s11], (i + 1) * n + j);

@@ -16,7 +16,7 @@ import type { Parameter, Tape, Variable } from "./tape.ts";
 import { type Tensor, view } from "./tensor.ts";
 
 /** Records one forward on the tape and returns its output. */
-export type OperatorCase = (tape: Tape) => Variable;
+type OperatorCase = (tape: Tape) => Variable;
 
 /** Operands that are not tensors of the case itself. */
 class Operands {

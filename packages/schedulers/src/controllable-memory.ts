@@ -60,6 +60,19 @@ function compacted(
   checkCounts(name, { ranks, microbatches: M });
   const stages = 2 * ranks;
   const stageRank = vPlacement(ranks, stages);
+  const builder = new ScheduleBuilder(
+    {
+      name,
+      ranks,
+      chunks: 2,
+      microbatches: M,
+      stages,
+      stageRank,
+      directions: 1,
+      forwardOnly: false,
+    },
+    3 * stages * M,
+  );
   const rows = Array.from({ length: ranks }, (_, r) => repeated(block(r), M));
   const limit = Math.max(...rows.map(peakOf));
   // Slot after which F (even) or I (odd) of a stage and microbatch is done; 0: not yet.
@@ -101,19 +114,6 @@ function compacted(
         done[2 * (stageOf(r, row.chunk[entry]!) * M + row.microbatch[entry]!) + kind] = slot + 1;
     }
   }
-  const builder = new ScheduleBuilder(
-    {
-      name,
-      ranks,
-      chunks: 2,
-      microbatches: M,
-      stages,
-      stageRank,
-      directions: 1,
-      forwardOnly: false,
-    },
-    3 * stages * M,
-  );
   for (let r = 0; r < ranks; r++) {
     const row = rows[r]!;
     for (const i of picked[r]!) {

@@ -74,6 +74,12 @@ export function parseSchedule(text: string, o: ParseScheduleOptions = {}): Sched
   const stages = o.stageRank?.length ?? Math.max(...places.keys()) + 1;
   if (stages > 2 ** 20)
     throw new TriremeError("CSV", `stage ${stages - 1} is beyond the 2^20 stages allowed`);
+  if (stages * (o.microbatches ?? microbatches) > 2 ** 27) {
+    throw new TriremeError(
+      "CSV",
+      `${stages} stages x ${o.microbatches ?? microbatches} microbatches are beyond the 2^27 pairs allowed`,
+    );
+  }
   const stageRank = o.stageRank ?? Array.from({ length: stages }, (_, s) => places.get(s) ?? -1);
   const builder = new ScheduleBuilder(
     {

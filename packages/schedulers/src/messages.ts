@@ -1,5 +1,5 @@
 /**
- * The sends and receives of a lowered schedule: each message is sent once after its data exists,
+ * The communication of a lowered schedule, checked: each message is sent once after its data exists,
  * received once before its use, and the messages from one rank to another are received in the order
  * in which they are sent, so that a transport without tags (NCCL, Gloo, pipes) delivers each to its
  * user, also between two ranks that are neighbours both ways.
@@ -110,6 +110,25 @@ function checkOrder(
         );
       }
       lastSend.set(pair, sent[place]!);
+    }
+  }
+}
+
+/** Reports computation on a stage whose weights the schedule gathers, but has not at that point. */
+export function checkWeights(s: Schedule, report: (rank: number, message: string) => void): void {
+  if (!s.kind.includes(kindCode.UNSHARD)) return;
+  const held = new Uint8Array(s.stages);
+  for (let r = 0; r < s.ranks; r++) {
+    for (let i = s.offsets[r]!; i < s.offsets[r + 1]!; i++) {
+      const [k, st] = [s.kind[i]!, s.stage[i]!];
+      if (k === kindCode.UNSHARD) held[st] = 1;
+      else if (k === kindCode.RESHARD) held[st] = 0;
+      else if (k <= kindCode.B && held[st] === 0) {
+        report(
+          r,
+          `${printAction(actionAt(s, i))} on rank ${r} while the weights of stage ${st} are sharded`,
+        );
+      }
     }
   }
 }

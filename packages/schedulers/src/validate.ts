@@ -6,7 +6,7 @@
 import { type Action, kindCode, printAction } from "./action.ts";
 import { findDeadlock } from "./deadlock.ts";
 import { execute, unitCosts } from "./execute.ts";
-import { checkMessages } from "./messages.ts";
+import { checkMessages, checkWeights } from "./messages.ts";
 import { rendezvousPositions } from "./rendezvous.ts";
 import { type Schedule, actionAt, stagesPerDirection } from "./schedule.ts";
 
@@ -56,6 +56,8 @@ export function validate(s: Schedule, o: ValidateOptions = {}): Validation {
   checkActions(s, report);
   if (violations.length === 0)
     checkMessages(s, (rank, message) => report("sequence", rank, message));
+  if (violations.length === 0)
+    checkWeights(s, (rank, message) => report("sequence", rank, message));
   if (violations.length === 0) checkSlots(s, report);
   if (violations.length === 0) checkProgress(s, report);
   if (violations.length === 0 && o.sends === "rendezvous") checkRendezvous(s, report);

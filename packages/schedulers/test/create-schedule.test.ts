@@ -35,6 +35,13 @@ describe("schedules by name", () => {
       "1f1b has 1 stage per rank, not 2",
     );
   });
+  test("pipelines too large for memory are refused at once", () => {
+    for (const name of scheduleNames) {
+      expect(() => createSchedule(name, { ranks: 2 ** 14, microbatches: 2 ** 15 })).toThrow(
+        /more than 2\^27|needs/,
+      );
+    }
+  });
   test("one rank runs every schedule", () => {
     for (const name of scheduleNames) {
       expect(validate(createSchedule(name, { ranks: 1, microbatches: 4 }))).toEqual({ ok: true });

@@ -40,6 +40,7 @@ describe("CSV", () => {
       'row 2, cell 2: action "1Q0": unknown kind Q',
     );
     expect(() => parseSchedule("")).toThrow("the text holds no action, such as 0F0");
+    expect(() => parseSchedule("0F2147483647")).toThrow("are beyond the 2^27 pairs");
     expect(() => parseSchedule("2000000F0")).toThrow("beyond the 2^20 stages");
   });
 });

@@ -76,6 +76,21 @@ describe("automatic zero bubble", () => {
       expect(a).toMatchObject({ ok: true, gap: 0, makespan: placement === "v" ? 51 : 27 });
     }
   });
+  test("searches loops of several stages per rank too", () => {
+    const a = automaticZeroBubble({
+      ranks: 4,
+      microbatches: 8,
+      chunks: 2,
+      // Twice the chunks of 1F1B: as much memory.
+      memoryLimit: 8,
+      costs: unit,
+      effort: 0.1,
+    });
+    expect(a).toMatchObject({ ok: true, makespan: 51, gap: 0 });
+    expect(() =>
+      automaticZeroBubble({ ranks: 2, microbatches: 2, placement: "v", chunks: 3, costs: unit }),
+    ).toThrow("a V has 2 stages per rank, not 3");
+  });
   test("keeps a memory limit that no named schedule keeps", () => {
     for (const memoryLimit of [1, 2, 3]) {
       const a = automaticZeroBubble({ ranks: 4, microbatches: 8, costs: unit, memoryLimit });
@@ -180,6 +195,22 @@ describe("search over all schedules", () => {
     };
     expect(names(false)).not.toContain("dualpipe");
     expect(names(true)).toContain("dualpipe");
+  });
+  test("gives each stage of two directions the cost of a whole rank", () => {
+    const o = { ranks: 4, microbatches: 8 };
+    const c = { ...unit, overlapped: 3 };
+    const found = searchSchedule({ ...o, costs: c, bidirectional: true });
+    const dual = found.ok ? found.candidates.find((x) => x.name === "dualpipe") : undefined;
+    // The golden number for P 4, M 8 with pairs that gain nothing.
+    expect(dual).toMatchObject({ makespan: 26, peakBytes: 5 });
+    const uneven = searchSchedule({
+      ...o,
+      costs: { ...c, forward: (s) => (s === 3 ? 2 : 1) },
+      bidirectional: true,
+      chunks: [1],
+    });
+    expect(uneven.ok && uneven.gap).toBeGreaterThanOrEqual(0);
+    expect(uneven.ok && uneven.candidates.some((x) => x.name === "dualpipe")).toBe(true);
   });
   test("says why nothing fits", () => {
     const found = searchSchedule({ ranks: 2, microbatches: 2, costs: unit, memoryLimit: 0.2 });

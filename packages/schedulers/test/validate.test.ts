@@ -101,6 +101,11 @@ describe("each rule", () => {
       "1RECV_F0 on rank 1 is received after a message that rank 0 sends later",
     ]);
   });
+  test("sequence: weights are gathered before use", () => {
+    expect(messagesOf(validate(rows("0UNSHARD 0F0 0RESHARD 0B0")))).toEqual([
+      "0B0 on rank 0 while the weights of stage 0 are sharded",
+    ]);
+  });
   test("deadlock: the cycle is named", () => {
     const v = validate(rows("0F0 0B0 0F1 0B1", "1F0 1F1 1B0 1B1"));
     expect(v).toEqual({

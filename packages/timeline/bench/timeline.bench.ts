@@ -16,15 +16,15 @@ function record(spans: number): Timeline {
   const clock = new Float64Array(16);
   for (let i = 0; i < spans; i++) {
     const rank = (i * 7) % 16;
-    const start = clock[rank];
+    const start = clock[rank]!;
     const end = start + 1 / (3 + (i % 5));
     if (i % 8 === 7) {
       // An all-reduce that begins while the next span computes.
-      t.addFast(rank, 2, 7, actions[i % 64], start, end, i >> 14, i % 8, i % 64, 4096);
+      t.addFast(rank, 2, 7, actions[i % 64]!, start, end, i >> 14, i % 8, i % 64, 4096);
       continue;
     }
     clock[rank] = end;
-    t.addFast(rank, 0, i % 2, actions[i % 64], start, end, i >> 14, i % 8, i % 64, 0, 1e9);
+    t.addFast(rank, 0, i % 2, actions[i % 64]!, start, end, i >> 14, i % 8, i % 64, 0, 1e9);
   }
   return t.finish();
 }

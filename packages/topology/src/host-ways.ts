@@ -5,49 +5,56 @@ import type { Link } from "./link.ts";
 
 /** Network ports of a host. */
 export function nicsOf(host: Host): number {
-  const counted = host.interior ? waysOf(host.interior).nicCount : 0;
+  const counted = host.interior ? ownersOf(host.interior).count : 0;
   return counted || (host.nics ?? host.accelerators);
 }
 
 /** The NIC that a device uses: the nearest, dealt out in turn where several devices share several. */
 export function nicOf(host: Host, device: number): number {
-  const near = host.interior && waysOf(host.interior).nics[device];
+  const near = host.interior && ownersOf(host.interior).nics[device];
   return near ?? Math.floor((device * nicsOf(host)) / host.accelerators);
 }
 
 /** The way between two devices of a host. */
 export function pairLink(host: Host, a: number, b: number): Link {
   if (!host.interior) return host.link;
-  const { devices, pairs } = waysOf(host.interior);
-  return pairs[a * devices + b] ?? host.link;
+  return pairsOf(host.interior)[a * host.accelerators + b] ?? host.link;
 }
 
-/** Pairs and NICs of an interior, found once: the searches are slow beside what asks for them. */
-interface Ways {
-  readonly devices: number;
-  readonly pairs: readonly (Link | undefined)[];
-  /** NIC of each device. */
-  readonly nics: readonly (number | undefined)[];
-  readonly nicCount: number;
-}
+// What is searched in an interior is kept: the searches are slow beside what asks for them.
+const knownPairs = new WeakMap<Interior, readonly (Link | undefined)[]>();
+const knownOwners = new WeakMap<Interior, NicOwners>();
 
-const known = new WeakMap<Interior, Ways>();
-
-function waysOf(interior: Interior): Ways {
-  const before = known.get(interior);
-  if (before) return before;
+/** The way of every pair, row by row. */
+function pairsOf(interior: Interior): readonly (Link | undefined)[] {
+  const known = knownPairs.get(interior);
+  if (known) return known;
   const devices = partsOf(interior, "accelerator").length;
   const pairs: (Link | undefined)[] = [];
-  const nics: (number | undefined)[] = [];
-  const users = new Map<string, number>();
   for (let a = 0; a < devices; a++) {
     for (let b = 0; b < devices; b++) pairs.push(a === b ? undefined : linkInside(interior, a, b));
-    const near = nearestNics(interior, a);
+  }
+  knownPairs.set(interior, pairs);
+  return pairs;
+}
+
+interface NicOwners {
+  readonly count: number;
+  /** NIC of each device; undefined where the host has none. */
+  readonly nics: readonly (number | undefined)[];
+}
+
+function ownersOf(interior: Interior): NicOwners {
+  const known = knownOwners.get(interior);
+  if (known) return known;
+  const users = new Map<string, number>();
+  const nics = partsOf(interior, "accelerator").map((_, device) => {
+    const near = nearestNics(interior, device);
     const turn = users.get(near.join()) ?? 0;
     users.set(near.join(), turn + 1);
-    nics.push(near[turn % near.length]);
-  }
-  const ways = { devices, pairs, nics, nicCount: partsOf(interior, "nic").length };
-  known.set(interior, ways);
-  return ways;
+    return near[turn % near.length];
+  });
+  const owners = { count: partsOf(interior, "nic").length, nics };
+  knownOwners.set(interior, owners);
+  return owners;
 }

@@ -37,6 +37,8 @@ export interface HostOptions {
   readonly link?: Link;
   /** One device's share of the host's network ports. */
   readonly network: Link;
+  /** Network ports, where there is no interior to count them. */
+  readonly nics?: number;
   readonly scaleUpHosts?: number;
   readonly source?: string;
 }
@@ -67,6 +69,9 @@ export function defineHost(options: HostOptions): Host {
   if (!Number.isSafeInteger(scaleUpHosts) || scaleUpHosts < 1) {
     throw new TriremeError("HOST", `${name}: scaleUpHosts is ${scaleUpHosts}; use 1 or more`);
   }
+  if (options.nics !== undefined && !(Number.isSafeInteger(options.nics) && options.nics >= 1)) {
+    throw new TriremeError("HOST", `${name} has ${options.nics} NICs; use 1 or more`);
+  }
   const link = options.link ?? (interior && slowestPair(name, interior, accelerators));
   if (!link) throw new TriremeError("HOST", `${name} has neither an interior nor a link`);
   return {
@@ -77,6 +82,7 @@ export function defineHost(options: HostOptions): Host {
     link,
     network,
     ...(scaleUpHosts > 1 && { scaleUpHosts }),
+    ...(options.nics !== undefined && { nics: options.nics }),
     ...(interior && { interior }),
     ...(source !== undefined && { source }),
   };

@@ -107,6 +107,7 @@ export {
   expectedCollisions,
   linkLoads,
 } from "./routing/collisions.ts";
+export { fairRates } from "./routing/fair-rates.ts";
 export { FlowRates } from "./routing/flow-rates.ts";
 export { clusterPicture } from "./picture/text.ts";
 export { type SvgOptions, clusterSvg } from "./picture/svg.ts";

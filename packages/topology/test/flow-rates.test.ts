@@ -1,9 +1,20 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { FlowRates } from "@trireme/topology";
+import {
+  FlowRates,
+  fairRates,
+  llama3Fabric,
+  megascaleFabric,
+  routeFlows,
+  singleSwitchFabric,
+  withLinkStates,
+} from "@trireme/topology";
 
 /** Max-min fair rates by the definition: raise all, freeze those on the first full link, repeat. */
-function fairRates(capacity: readonly number[], routes: readonly (readonly number[])[]): number[] {
+function ratesByDefinition(
+  capacity: readonly number[],
+  routes: readonly (readonly number[])[],
+): number[] {
   const rates = routes.map((r) => (r.length === 0 ? Infinity : -1));
   const left = [...capacity];
   for (;;) {
@@ -43,7 +54,7 @@ test("rates after any changes are those of progressive filling from nothing", ()
         const now = [...capacity];
         const flows: { id: number; route: number[] }[] = [];
         const check = () => {
-          const expected = fairRates(
+          const expected = ratesByDefinition(
             now,
             flows.map((f) => f.route),
           );
@@ -83,6 +94,37 @@ test("the textbook case: a long flow shares two links with two short ones", () =
   expect([long, first].map((f) => rates.rate(f))).toEqual([4, 6]);
   rates.setCapacity(1, 0);
   expect([long, first].map((f) => rates.rate(f))).toEqual([0, 10]);
+});
+
+test("static rails give a full permutation of MegaScale's ports its full rate, a hash less", () => {
+  const fabric = megascaleFabric({ hosts: 256 });
+  const n = fabric.graph.endpoints;
+  const from = Array.from({ length: n }, (_, e) => e);
+  const flows = { from, to: from.map((e) => (e + n / 2) % n) };
+  const rates = fairRates(fabric, routeFlows(fabric, flows, { kind: "static" }));
+  expect(rates.every((rate) => rate === 25e9)).toBe(true);
+  const hashed = fairRates(fabric, routeFlows(fabric, flows));
+  expect(Math.max(...hashed)).toBeLessThanOrEqual(25e9 * (1 + 1e-9));
+  expect(hashed.reduce((sum, rate) => sum + rate / n, 0)).toBeLessThan(0.8 * 25e9);
+});
+
+test("between two pods of Llama 3 every port gets a seventh of its rate at best", () => {
+  const fabric = llama3Fabric({ hosts: 768 });
+  const from = Array.from({ length: 3072 }, (_, e) => e);
+  const flows = { from, to: from.map((e) => e + 3072) };
+  const rates = fairRates(fabric, routeFlows(fabric, flows, { kind: "adaptive" }));
+  const mean = rates.reduce((sum, rate) => sum + rate / 3072, 0);
+  expect(mean).toBeLessThanOrEqual((50e9 / 7) * (1 + 1e-9));
+  // Greedy choices leave some uplinks with a flow more than others.
+  expect(mean).toBeGreaterThan((50e9 / 7) * 0.8);
+});
+
+test("incast divides the port; a degraded port halves it; a flow to itself is not held back", () => {
+  const fabric = singleSwitchFabric({ hosts: 5, bandwidth: 8 });
+  const routes = routeFlows(fabric, { from: [0, 1, 2, 3, 4], to: [4, 4, 4, 4, 4] });
+  expect([...fairRates(fabric, routes)]).toEqual([2, 2, 2, 2, Infinity]);
+  const worn = withLinkStates(fabric, [{ cable: 4, state: "degraded", fraction: 0.5 }]);
+  expect([...fairRates(worn, routes)]).toEqual([1, 1, 1, 1, Infinity]);
 });
 
 test("a flow without links is not held back; unknown links, flows and capacities are refused", () => {

@@ -133,10 +133,24 @@ test("a host of your own: devices that share NICs take them in turn", () => {
   expect(linkInside(small, 0, 5)).toBeUndefined();
 });
 
+test("a host of your own without an interior: one link for all pairs, NICs in equal shares", () => {
+  const h = defineHost({
+    name: "plain",
+    accelerator: "l20",
+    accelerators: 4,
+    link: lane,
+    nics: 2,
+    network: defineLink("network", 1e9),
+  });
+  expect(pairLink(h, 0, 3)).toBe(lane);
+  expect([0, 1, 2, 3].map((d) => nicOf(h, d))).toEqual([0, 0, 1, 1]);
+});
+
 test("hosts whose parts do not fit are refused", () => {
   const network = defineLink("network", 1e9);
   const base = { name: "mine", accelerator: "a100-80", network };
   expect(() => defineHost(base)).toThrow("mine has 0 accelerators; use 1 or more");
+  expect(() => defineHost({ ...base, accelerators: 2, nics: 0 })).toThrow("mine has 0 NICs");
   expect(() => defineHost({ ...base, accelerators: 2 })).toThrow("neither an interior nor a link");
   expect(() => defineHost({ ...base, accelerators: 3, interior: small })).toThrow(
     "3 accelerators stated, but 2 in the interior",

@@ -148,15 +148,15 @@ export class OperatorList {
       // Scores are written, softmax reads and writes them, the second product reads them; dropout
       // reads and writes them with a mask of a byte. Backward twice the products.
       const product = 2 * scores * m.headDim;
-      const eager = this.#plan.fusedSoftmax ? 0 : 4 * e + 16;
+      const unfused = this.#plan.fusedSoftmax ? 0 : 4 * e + 16;
       const drop = dropout > 0 ? 2 * e + 1 : 0;
       forward = {
         flops: 2 * product,
-        bytes: scores * (4 * e + drop + eager) + e * rows * (2 * heads + 2 * kvHeads) + rotary,
+        bytes: scores * (4 * e + drop + unfused) + e * rows * (2 * heads + 2 * kvHeads) + rotary,
       };
       backward = {
         flops: 4 * product,
-        bytes: scores * (7 * e + drop + eager) + e * rows * (4 * heads + 4 * kvHeads) + rotary,
+        bytes: scores * (7 * e + drop + unfused) + e * rows * (4 * heads + 4 * kvHeads) + rotary,
       };
     }
     this.#push("attention", form, "forward", shape, forward);

@@ -39,7 +39,13 @@ test("FLOPs are conserved by every split", () => {
         microbatch: fc.constantFrom(1, 2, 3),
         sequenceParallel: fc.boolean(),
         flashAttention: fc.boolean(),
-        recompute: fc.constantFrom("none" as const, "selective" as const, "full" as const),
+        recompute: fc.constantFrom(
+          "none" as const,
+          "selective" as const,
+          "operators" as const,
+          "full" as const,
+        ),
+        cp: fc.constantFrom(1, 2, 4),
         zero: fc.constantFrom(0 as const, 1 as const, 2 as const, 3 as const),
       }),
       fc.constantFrom("gelu" as const, "swiglu" as const),
@@ -48,15 +54,16 @@ test("FLOPs are conserved by every split", () => {
         const m = small({ activation });
         const globalBatch = o.dp * o.microbatch * o.pp;
         const p = definePlan(m, { ...o, globalBatch });
-        const whole = definePlan(m, { ...o, tp: 1, pp: 1, vpp: 1, dp: 1, globalBatch });
+        const whole = definePlan(m, { ...o, tp: 1, pp: 1, vpp: 1, dp: 1, cp: 1, globalBatch });
         const [split, one] = [everyOperator(m, p), everyOperator(m, whole)];
         const matrix = ["gemm", "attention", "activation", "loss", "embedding"];
         for (const pass of ["forward", "recompute", "input-gradient", "weight-gradient"]) {
-          const shared = o.tp * flops(split, matrix, pass);
+          const shared = o.tp * o.cp * flops(split, matrix, pass);
           // The embedding's additions are done by whichever rank holds the row: counted on each.
           const embedding = (o.tp - 1) * flops(one, ["embedding"], pass);
           expect(shared).toBe(flops(one, matrix, pass) + embedding);
-          const norms = (o.sequenceParallel ? o.tp : 1) * flops(split, ["norm", "add"], pass);
+          const norms =
+            o.cp * (o.sequenceParallel ? o.tp : 1) * flops(split, ["norm", "add"], pass);
           expect(norms).toBe(flops(one, ["norm", "add"], pass));
         }
       },

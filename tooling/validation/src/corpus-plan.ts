@@ -80,7 +80,10 @@ function planOf(row: CorpusRow): PlanOptions | string {
   const pp = number(f, "pp") ?? 1;
   const cp = number(f, "cp") ?? 1;
   const vpp = pp > 1 ? (number(f, "vpp") ?? 1) : 1;
-  const dp = devices / (tp * pp * cp);
+  const width = tp * pp * cp;
+  if (devices % width !== 0)
+    return `refused: tp × pp × cp = ${width} does not divide ${devices} devices`;
+  const dp = devices / width;
   const overlap = overlaps(row);
   return {
     tp,

@@ -22,9 +22,9 @@ export interface CorpusRow {
 }
 
 /** Parses a corpus; throws an Error with file and line for what is not a JSON object with id and kind. */
-export function parseCorpus(text: string, file: string): CorpusRow[] {
+export function parseCorpus(content: string, file: string): CorpusRow[] {
   const rows: CorpusRow[] = [];
-  for (const [i, line] of text.split(/\r?\n/).entries()) {
+  for (const [i, line] of content.split(/\r?\n/).entries()) {
     if (line.trim() === "") continue;
     let value: unknown;
     try {

@@ -60,24 +60,24 @@ function other(s: Score): string {
   return parts.join(", ");
 }
 
-const labels: Readonly<Record<keyof Target, string>> = {
-  medianError: "median ≤",
-  p90Error: "p90 ≤",
-  meanError: "mean ≤",
-  maxError: "max ≤",
-  accuracy: "right ≥",
-  balancedAccuracy: "balanced ≥",
-  spearman: "rank ≥",
-};
+const labels: readonly (readonly [keyof Target, string])[] = [
+  ["medianError", "median ≤"],
+  ["p90Error", "p90 ≤"],
+  ["meanError", "mean ≤"],
+  ["maxError", "max ≤"],
+  ["accuracy", "right ≥"],
+  ["balancedAccuracy", "balanced ≥"],
+  ["spearman", "rank ≥"],
+];
 
 function targetText(target: Target): string {
-  return Object.entries(labels)
-    .flatMap(([key, label]) => {
-      const value = target[key as keyof Target];
-      if (value === undefined) return [];
-      return [`${label} ${key === "spearman" ? value : formatPercent(value)}`];
-    })
-    .join(", ");
+  const parts: string[] = [];
+  for (const [key, label] of labels) {
+    const value = target[key];
+    if (value !== undefined)
+      parts.push(`${label} ${key === "spearman" ? value : formatPercent(value)}`);
+  }
+  return parts.join(", ");
 }
 
 /** The page of docs/accuracy. */
@@ -85,7 +85,7 @@ export function report(scores: readonly Score[], outcomes: readonly Outcome[]): 
   return `${[
     "# Accuracy of the cost model",
     "",
-    "Written by `pnpm validate`; do not edit. Each line compares the estimate with published measurements: error is |ours / theirs − 1|, bias the mean of ours / theirs − 1. Nothing in the model is fitted on an iteration time; its parameters come from kernels and collectives measured alone (`characteristics.ts` of cost-model). Lines ending in `-unsure` hold the rows that are not both of high confidence and complete. Sources and licences: [data](../../tooling/validation/data/README.md).",
+    "Written by `pnpm validate`; do not edit. Each line compares the estimate with published measurements: error is |ours / theirs − 1|, bias the mean of ours / theirs − 1. The model has a few numbers per generation of accelerators and none per source, model or plan (`characteristics.ts` of cost-model says where each comes from); how a source's framework computes is described in `tooling/validation/src/corpus-plan.ts`. Lines ending in `-unsure` hold the rows that are not both of high confidence and complete. Sources and licences: [data](../../tooling/validation/data/README.md).",
     "",
     table(scores),
     "",

@@ -93,6 +93,11 @@ export interface CommunicatorOptions {
   readonly deadline?: Seconds;
   /** Told once, at half the deadline, what this rank waits for; the wait may still end well. */
   readonly onStall?: (message: string) => void;
+  /**
+   * Whether each rank has a core to itself: then a rank looks some more, for about 20 µs, before it
+   * sleeps. Leave it out where there may be more ranks than cores. Default false.
+   */
+  readonly ownCore?: boolean;
 }
 
 /**
@@ -100,7 +105,7 @@ export interface CommunicatorOptions {
  * must be one that may block (not a browser's main thread).
  */
 export function createCommunicator(options: CommunicatorOptions): Communicator {
-  const { memory, rank, ranks, now, deadline = 60, onStall } = options;
+  const { memory, rank, ranks, now, deadline = 60, onStall, ownCore } = options;
   const layout = arenaLayout(memory);
   if (ranks !== layout.ranks) {
     throw new TriremeError("ARENA", `ranks ${ranks}, but the arena was made for ${layout.ranks}`);
@@ -112,5 +117,5 @@ export function createCommunicator(options: CommunicatorOptions): Communicator {
     throw new TriremeError("DEADLINE", `deadline ${deadline} s must be more than 0`);
   }
   const members = Array.from({ length: ranks }, (_, r) => r);
-  return new Group(new Endpoint(memory, rank, now, deadline, onStall), 0, members);
+  return new Group(new Endpoint(memory, rank, now, deadline, { onStall, ownCore }), 0, members);
 }

@@ -8,8 +8,10 @@ import { type ReplayCosts, executionCosts, replay } from "../replay.ts";
 import { ScheduleBuilder, type ScheduleShape, checkCounts } from "../schedule-builder.ts";
 import { type Schedule, loopPlacement, vPlacement } from "../schedule.ts";
 import { vHalf, vMin } from "../controllable-memory.ts";
+import { dfsBfs } from "../dfs-bfs.ts";
+import { loopedBfs } from "../looped-bfs.ts";
 import { zbV } from "../zb-v.ts";
-import { zbH1, zbH2 } from "../zero-bubble.ts";
+import { interleavedZeroBubble, zbH1, zbH2 } from "../zero-bubble.ts";
 import { greedyOrder, greedyRules } from "./greedy.ts";
 import { Evaluator, type JobShop, type Order, jobShop, orderOf, scheduleOf } from "./job-shop.ts";
 import { localSearch } from "./local-search.ts";
@@ -18,8 +20,10 @@ import { lowerBound } from "./lower-bound.ts";
 export interface AutomaticOptions {
   readonly ranks: number;
   readonly microbatches: number;
-  /** `loop`: one stage per rank. `v`: two, placed as a V. `loop` when left out. */
+  /** `loop`: stage s on rank s mod P. `v`: two stages per rank, placed as a V. `loop` when left out. */
   readonly placement?: "loop" | "v";
+  /** Stages per rank of a loop; 1 when left out. A V has 2. */
+  readonly chunks?: number;
   /** Costs per stage; inputGradient and weightGradient are needed. `activation` is 1 if left out. */
   readonly costs: ReplayCosts;
   /** Most activations of each rank, in the unit of `costs.activation`; Infinity when left out. */
@@ -87,13 +91,13 @@ export function gapOf(makespan: Seconds, bound: Seconds): number {
   return bound > 0 ? Math.max(0, makespan / bound - 1) : makespan > 0 ? Infinity : 0;
 }
 
-/** The job shop of the options, checked; on a loop of more stages per rank where asked. */
-export function automaticShop(
-  o: AutomaticOptions,
-  chunks: number = o.placement === "v" ? 2 : 1,
-): JobShop {
-  const { ranks, microbatches } = o;
-  checkCounts("automatic-zero-bubble", { ranks, microbatches });
+/** The job shop of the options, checked. */
+export function automaticShop(o: AutomaticOptions): JobShop {
+  const { ranks, microbatches, chunks = o.placement === "v" ? 2 : 1 } = o;
+  checkCounts("automatic-zero-bubble", { ranks, chunks, microbatches });
+  if (o.placement === "v" && chunks !== 2) {
+    throw new TriremeError("SCHEDULE", `a V has 2 stages per rank, not ${chunks}; use 2 or a loop`);
+  }
   const stages = chunks * ranks;
   const shape: ScheduleShape = {
     name: "automatic-zero-bubble",
@@ -155,11 +159,18 @@ export function isUniform(shop: JobShop): boolean {
   return true;
 }
 
+/** Named schedules of the same placement, where they can have these counts. */
 function namedSchedules(o: AutomaticOptions): Schedule[] {
-  const counts = { ranks: o.ranks, microbatches: o.microbatches };
-  return o.placement === "v"
-    ? [zbV, vHalf, vMin].map((f) => f(counts))
-    : [zbH1(counts), zbH2(counts)];
+  const { ranks, microbatches, chunks = 1 } = o;
+  const counts = { ranks, microbatches };
+  if (o.placement === "v") return [zbV, vHalf, vMin].map((f) => f(counts));
+  if (chunks === 1) return [zbH1(counts), zbH2(counts)];
+  const rounds = Math.max(1, Math.floor(microbatches / ranks));
+  return [
+    loopedBfs({ ...counts, chunks }),
+    dfsBfs({ ...counts, chunks }),
+    ...(microbatches % rounds === 0 ? [interleavedZeroBubble({ ...counts, chunks })] : []),
+  ];
 }
 
 /** One microbatch after the other: needs the least memory of all orders. */

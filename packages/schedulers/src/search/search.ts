@@ -61,6 +61,23 @@ export function searchSchedule(o: SearchOptions): SearchResult {
   const candidates: Candidate[] = [];
   let bound = Infinity;
   const reasons = new Set<string>();
+  const consider = (name: string, schedule: Schedule, costs: ReplayCosts): void => {
+    if (schedule.forwardOnly) return;
+    const r = replay(schedule, costs);
+    const over = r.peakBytes.findIndex((bytes, rank) => bytes > limitOf(o, rank) * (1 + 1e-12));
+    if (over >= 0) {
+      reasons.add(
+        `${name} holds ${r.peakBytes[over]} on rank ${over}, more than ${limitOf(o, over)}`,
+      );
+    } else {
+      candidates.push({
+        name,
+        schedule,
+        makespan: r.makespan,
+        peakBytes: Math.max(...r.peakBytes),
+      });
+    }
+  };
   for (const chunks of o.chunks ?? [1, 2]) {
     const costs = chunkCosts(o, chunks);
     if (costs === undefined) {
@@ -69,43 +86,68 @@ export function searchSchedule(o: SearchOptions): SearchResult {
     }
     for (const name of scheduleNames) {
       const schedule = named(name, o, chunks);
-      if (schedule === undefined || schedule.forwardOnly || schedule.chunks !== chunks) continue;
-      if (schedule.directions === 2 && o.bidirectional !== true) continue;
-      const r = replay(schedule, costs);
-      const over = r.peakBytes.findIndex((bytes, rank) => bytes > limitOf(o, rank) * (1 + 1e-12));
-      if (over >= 0) {
-        reasons.add(
-          `${name} holds ${r.peakBytes[over]} on rank ${over}, more than ${limitOf(o, over)}`,
-        );
-        continue;
-      }
-      candidates.push({
-        name,
-        schedule,
-        makespan: r.makespan,
-        peakBytes: Math.max(...r.peakBytes),
-      });
+      if (schedule?.chunks === chunks && schedule.directions === 1) consider(name, schedule, costs);
     }
-    if (chunks <= 2) {
-      const found = automaticZeroBubble({
-        ...o,
-        costs,
-        placement: chunks === 2 ? "v" : "loop",
-      });
+    for (const placement of placementsOf(chunks)) {
+      const found = automaticZeroBubble({ ...o, costs, placement, chunks });
       if (found.ok) {
-        const { schedule, makespan } = found;
-        const peakBytes = Math.max(...replay(schedule, costs).peakBytes);
-        candidates.push({ name: schedule.name, schedule, makespan, peakBytes });
+        consider(found.schedule.name, found.schedule, costs);
       } else {
         reasons.add(found.reason);
       }
     }
     bound = Math.min(bound, boundOf(o, chunks, costs));
   }
+  if (o.bidirectional === true) {
+    // Each stage of either direction is as large as the one stage of a rank in a loop.
+    const costs = bothDirections(o, chunkCosts(o, 1));
+    if (costs !== undefined) {
+      for (const name of scheduleNames) {
+        const schedule = named(name, o, 2);
+        if (schedule?.directions === 2) consider(name, schedule, costs);
+      }
+      bound = Math.min(bound, workBound(o, costs));
+    }
+  }
   candidates.sort((a, b) => a.makespan - b.makespan);
   const best = candidates[0];
   if (best === undefined) return { ok: false, reason: [...reasons].join("; ") };
   return { ok: true, best, candidates, lowerBound: bound, gap: gapOf(best.makespan, bound) };
+}
+
+/** Costs in which the stages of the second direction cost what those of the first do. */
+function bothDirections(o: SearchOptions, costs: ReplayCosts | undefined): ReplayCosts | undefined {
+  if (costs === undefined) return undefined;
+  const P = o.ranks;
+  const wrap = (cost: Cost): Cost =>
+    typeof cost === "number" ? cost : (stage, m) => cost(stage % P, m);
+  const { activation = 1, overlapped, pointToPoint } = costs;
+  return {
+    ...costs,
+    forward: wrap(costs.forward),
+    ...(costs.backward === undefined ? {} : { backward: wrap(costs.backward) }),
+    ...(costs.inputGradient === undefined ? {} : { inputGradient: wrap(costs.inputGradient) }),
+    ...(costs.weightGradient === undefined ? {} : { weightGradient: wrap(costs.weightGradient) }),
+    ...(typeof overlapped === "function"
+      ? { overlapped: (f: number, b: number) => overlapped(f % P, b % P) }
+      : {}),
+    ...(typeof pointToPoint === "function"
+      ? { pointToPoint: (from: number, to: number) => pointToPoint(from % P, to % P) }
+      : {}),
+    activation: typeof activation === "number" ? activation : (stage) => activation(stage % P),
+  };
+}
+
+/** The work of all ranks spread evenly: no schedule of any placement is faster. */
+function workBound(o: SearchOptions, costs: ReplayCosts): Seconds {
+  const s = automaticShop({ ...o, costs, placement: "loop", chunks: 1 });
+  const work = s.duration.reduce((a, b) => a + b, 0);
+  return (work / o.ranks) * cheapest(o.ranks, o, costs);
+}
+
+/** Ways to place this many stages per rank. */
+function placementsOf(chunks: number): readonly ("loop" | "v")[] {
+  return chunks === 2 ? ["loop", "v"] : ["loop"];
 }
 
 function limitOf(o: SearchOptions, rank: number): number {
@@ -161,10 +203,9 @@ function share(cost: Cost | undefined, chunks: number): number | undefined {
  * its halves, or a pair less than its parts, shortens all operations in proportion first.
  */
 function boundOf(o: SearchOptions, chunks: number, costs: ReplayCosts): Seconds {
-  const placements = chunks === 2 ? (["loop", "v"] as const) : (["loop"] as const);
   return Math.min(
-    ...placements.map((placement) => {
-      const shop = automaticShop({ ...o, costs, placement }, chunks);
+    ...placementsOf(chunks).map((placement) => {
+      const shop = automaticShop({ ...o, costs, placement, chunks });
       return lowerBound(shop, { uniform: isUniform(shop) }) * cheapest(shop.shape.stages, o, costs);
     }),
   );

@@ -35,11 +35,10 @@ export interface ClosShape {
 
 /** Leaf switch (subtree of level 0) of an endpoint. */
 export function leafOf(shape: ClosShape, endpoint: number): number {
-  const { nics, rails, levels } = shape;
-  const width = levels[0]!.children;
-  if (!rails) return Math.trunc(endpoint / width);
-  const host = Math.trunc(endpoint / nics);
-  return Math.trunc(host / width) * nics + (endpoint - host * nics);
+  const width = shape.levels[0]!.children;
+  if (!shape.rails) return Math.trunc(endpoint / width);
+  const host = Math.trunc(endpoint / shape.nics);
+  return Math.trunc(host / width) * shape.nics + (endpoint - host * shape.nics);
 }
 
 /** Place of an endpoint among those of its leaf. */

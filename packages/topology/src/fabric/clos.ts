@@ -100,15 +100,14 @@ export function closFabric(options: ClosOptions): Fabric {
       }
       continue;
     }
-    for (let s = 0; s < below.subtrees; s++) {
-      const home = level.firstSwitch + Math.trunc(s / level.children) * level.copies;
-      for (let b = 0; b < below.copies; b++) {
-        const child = below.firstSwitch + s * below.copies + b;
-        for (let j = 0; j < level.parents; j++) {
-          for (let q = 0; q < level.links; q++) {
-            graph.add(child, home + b * level.parents + j, bandwidth, latency);
-          }
-        }
+    const { parents, links } = level;
+    const children = below.subtrees * below.copies;
+    for (let c = 0; c < children; c++) {
+      const subtree = Math.trunc(c / below.copies);
+      const home = level.firstSwitch + Math.trunc(subtree / level.children) * level.copies;
+      const first = home + (c - subtree * below.copies) * parents;
+      for (let i = 0; i < parents * links; i++) {
+        graph.add(below.firstSwitch + c, first + Math.trunc(i / links), bandwidth, latency);
       }
     }
   }
