@@ -92,6 +92,11 @@ test.each([
   [{ zero: 1 }, "zero 1"],
   [{ recompute: "full" }, "recompute full"],
   [{ precision: "bf16" }, "precision bf16"],
+  [{ cp: 2 }, "cp 2"],
+  [{ dropout: 0.1 }, "dropout 0.1"],
+  [{ flashAttention: false }, "flashAttention false; use flashAttention true"],
+  [{ overlapDataParallel: true }, "overlapDataParallel"],
+  [{ matrixPrecision: "fp8" }, "matrixPrecision fp8"],
   [{ sequence: 17 }, "sequence 17 on a model with context 16"],
 ] as const)("a plan it cannot carry out is refused in one line: %j", async (change, message) => {
   const run = smallRun({});

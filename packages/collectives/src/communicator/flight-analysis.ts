@@ -29,10 +29,12 @@ export function analyseFlights(records: readonly (readonly Flight[])[]): FlightF
   for (const [group, calls] of byGroup) {
     const sequences = [...calls.keys()].toSorted((a, b) => a - b);
     const members = new Set([...calls.values()].flat().map((flight) => flight.rank));
+    let mismatched = false;
     for (const sequence of sequences) {
       const [first, ...others] = calls.get(sequence)!;
       const differing = others.filter((other) => !sameCall(other, first!));
       if (differing.length === 0) continue;
+      mismatched = true;
       const says = [first!, ...differing].map((f) => `rank ${f.rank} calls ${printCall(f)}`);
       findings.push({
         kind: "mismatch",
@@ -43,6 +45,8 @@ export function analyseFlights(records: readonly (readonly Flight[])[]): FlightF
       });
       break;
     }
+    // After a mismatch all ranks stop: who has not come yet is not at fault.
+    if (mismatched) continue;
     const last = sequences.at(-1)!;
     const inside = calls.get(last)!;
     const missing = [...members].filter((rank) => !inside.some((flight) => flight.rank === rank));
