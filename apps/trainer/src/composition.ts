@@ -2,7 +2,13 @@
 import { availableParallelism, totalmem } from "node:os";
 import type { Bytes, Seconds } from "@trireme/core";
 import { estimate } from "@trireme/cost-model";
-import { type MeasuredLink, embeddedRuntime, measureLink, measureOperators } from "@trireme/engine";
+import {
+  type MeasuredLink,
+  checkPlan,
+  embeddedRuntime,
+  measureLink,
+  measureOperators,
+} from "@trireme/engine";
 import type { Runtime } from "@trireme/runtime";
 import { simulateStep } from "@trireme/simulator";
 import type { Operator } from "@trireme/workload";
@@ -11,6 +17,8 @@ import type { Operator } from "@trireme/workload";
 export interface Parts {
   /** Trains. */
   runtime(): Runtime;
+  /** Throws for a plan that the runtime does not carry out. */
+  readonly checkPlan: typeof checkPlan;
   /** Times operators on this machine, by key. */
   measureOperators(
     operators: readonly Operator[],
@@ -31,6 +39,7 @@ export interface Parts {
 /** The parts of the real thing. */
 export const realParts: Parts = {
   runtime: () => embeddedRuntime(),
+  checkPlan,
   measureLink,
   measureOperators,
   simulateStep,

@@ -134,3 +134,9 @@ it.each(["train", "simulate"])("%s refuses a folder it cannot write to", async (
   expect(code).toBe(2);
   expect(stderr).toMatch(/cannot write .*file\/x/);
 });
+
+it("train refuses a plan that the engine does not carry out, and prints nothing before", async () => {
+  expect(await refused("train", run, "--set", "plan.zero=1")).toEqual([
+    "the embedded engine does not carry out zero 1; use zero 0",
+  ]);
+});

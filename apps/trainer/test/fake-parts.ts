@@ -1,6 +1,7 @@
 /** Parts that train and time in no time: a loss that falls by rule, operators at 10 GFLOP/s. */
 import { estimate } from "@trireme/cost-model";
 import type { Batch } from "@trireme/dataloader";
+import { checkPlan } from "@trireme/engine";
 import type { GenerateRequest, Runtime, Snapshot, StepInput, StepResult } from "@trireme/runtime";
 import { simulateStep } from "@trireme/simulator";
 import { TimelineBuilder } from "@trireme/timeline";
@@ -63,6 +64,7 @@ export function fakeParts(runtime: FakeRuntime = new FakeRuntime()): Parts {
   let time = 0;
   return {
     runtime: () => runtime,
+    checkPlan,
     measureLink: () => Promise.resolve({ bandwidth: 1e9, latency: 1e-5 }),
     measureOperators: (operators: readonly Operator[]) =>
       Promise.resolve(new Map(operators.map((o) => [o.key, o.flops / 10e9 + 1e-6]))),

@@ -1,4 +1,5 @@
 /** The runtime that trains for real on this machine: one thread a rank, kernels in WebAssembly. */
+import { availableParallelism } from "node:os";
 import { communicatorArena } from "@trireme/collectives";
 import { type Seconds, TriremeError } from "@trireme/core";
 import type { Batch } from "@trireme/dataloader";
@@ -53,10 +54,12 @@ class Embedded implements EmbeddedRuntime {
     this.#run = run;
     const count = ranks(plan);
     const arena = communicatorArena(count, { slots: slotsFor(run, count) });
+    // The main thread sleeps while ranks work.
+    const ownCore = count <= availableParallelism();
     for (let rank = 0; rank < count; rank++) {
       const deadline = this.#deadline;
       const gate = this.#gate;
-      const thread = { model, plan, optimizer, seed, rank, arena, gate, deadline };
+      const thread = { model, plan, optimizer, seed, rank, arena, gate, ownCore, deadline };
       // Peers of a thread that died would only wait for it.
       this.#threads.push(new RankThread(thread, () => void this.#terminate()));
     }

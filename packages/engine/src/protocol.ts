@@ -17,6 +17,8 @@ export interface RankSeed {
   readonly arena: SharedMemory;
   /** Where requests wait until all ranks have them. */
   readonly gate: StartGate;
+  /** Whether each rank has a core to itself, and may look out for a message before it sleeps. */
+  readonly ownCore: boolean;
   /** Longest wait for a peer. */
   readonly deadline: number;
 }

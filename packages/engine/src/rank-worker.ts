@@ -26,6 +26,7 @@ const communicator = createCommunicator({
   ranks: ranks(plan),
   now,
   deadline: seed.deadline,
+  ownCore: seed.ownCore,
 });
 const { memory, base } = createRankMemory();
 const pool = new Pool(memory, base);

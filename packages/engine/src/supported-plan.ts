@@ -35,7 +35,7 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
   ];
 }
 
-/** Refuses, in one line, a plan that asks for what the embedded engine does not carry out. */
+/** Throws `ENGINE_PLAN`, in one line, for a plan that asks for what the embedded engine does not carry out. */
 export function checkPlan(model: Model, plan: Plan): void {
   const refused = wishes(model, plan).find(([, asked]) => asked);
   if (refused === undefined) return;

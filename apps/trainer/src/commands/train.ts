@@ -69,6 +69,8 @@ export async function trainCommand(
       `${args.file}: cluster: the embedded engine trains on this machine; ${instead}`,
     ]);
   }
+  // Before anything is timed: what cannot be trained needs no prediction.
+  parts.checkPlan(loaded.run.model, loaded.run.plan);
   const data = loadersOf(loaded.run, texts);
   const { run, options, measured } = await priceRun(loaded, parts);
   const feasible = parts.estimate(options);

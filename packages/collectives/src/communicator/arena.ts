@@ -42,15 +42,15 @@ export interface ArenaLayout {
 
 /** Strides and fixed sizes in bytes. A line is kept for each word that two ranks write. */
 export const line: number = 64;
-export const rankBlockBytes: number = 4 * line;
-export const groupEntryBytes: number = line;
+const rankBlockBytes: number = 4 * line;
+export const groupEntryBytes = 64;
 export const announcementBytes: number = 4 * line;
 export const flightEntries: number = 64;
-export const flightEntryBytes: number = line;
+export const flightEntryBytes = 64;
 export const flightBytes: number = line + flightEntries * flightEntryBytes;
 export const scratchBuffers: number = 5;
 export const channelControlBytes: number = 2 * line;
-export const slotHeaderBytes: number = line;
+export const slotHeaderBytes = 64;
 
 /** Words of the header. */
 const magic = 0x54524941;

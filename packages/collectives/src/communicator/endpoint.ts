@@ -39,7 +39,7 @@ const sleeping = 16;
 const closed = 32;
 
 /** Looks at the channels before a rank with a core of its own sleeps: some 20 µs; a wake takes 50. */
-const looks = 400;
+const looks = 32;
 
 export interface EndpointOptions {
   readonly ownCore?: boolean | undefined;

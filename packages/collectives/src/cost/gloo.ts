@@ -17,7 +17,7 @@ export interface GlooProfile {
 /** TCP between processes of one host or over 10 to 25 GbE, one core adding. Estimates, not measured. */
 export const glooProfile: GlooProfile = { alpha: us(30), beta: 1 / GBps(2.5), gamma: 1 / GBps(5) };
 
-export const glooAlgorithms = ["ring", "ring-chunked", "halving-doubling", "bcube"] as const;
+const glooAlgorithms = ["ring", "ring-chunked", "halving-doubling", "bcube"] as const;
 export type GlooAlgorithm = (typeof glooAlgorithms)[number];
 
 /** Steps, bytes sent and bytes added per rank of Gloo's all-reduce. */

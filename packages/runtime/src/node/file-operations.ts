@@ -2,6 +2,7 @@
 import { TriremeError } from "@trireme/core";
 import type { FileOperation } from "@trireme/checkpoint";
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 
 /**
  * Carries out operations in order, each finished before the next begins.
@@ -27,7 +28,7 @@ export function fileError(what: string, error: unknown): TriremeError {
 async function execute(operation: FileOperation): Promise<void> {
   switch (operation.kind) {
     case "make-directory":
-      await mkdir(operation.path, { recursive: true });
+      await makeDirectory(operation.path);
       return;
     case "write":
       await withFile(operation.path, "w", (file) => file.writeFile(operation.bytes));
@@ -36,10 +37,7 @@ async function execute(operation: FileOperation): Promise<void> {
       await withFile(operation.path, "r+", (file) => file.sync());
       return;
     case "sync-directory":
-      // Windows cannot open a directory, and makes its entries durable by itself.
-      if (process.platform !== "win32") {
-        await withFile(operation.path, "r", (directory) => directory.sync());
-      }
+      await syncDirectory(operation.path);
       return;
     case "rename":
       await rename(operation.from, operation.to);
@@ -47,6 +45,23 @@ async function execute(operation: FileOperation): Promise<void> {
     case "remove":
       await rm(operation.path, { recursive: true, force: true });
   }
+}
+
+/** Makes a directory and those above it, each one's entry durable in its parent. */
+async function makeDirectory(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true });
+  if (first === undefined) return;
+  // Every directory from the first that was missing down to the last is new.
+  const top = resolve(first);
+  for (let made = resolve(path); ; made = dirname(made)) {
+    await syncDirectory(dirname(made));
+    if (made === top) return;
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  // Windows cannot open a directory, and makes its entries durable by itself.
+  if (process.platform !== "win32") await withFile(path, "r", (directory) => directory.sync());
 }
 
 async function withFile(

@@ -43,7 +43,7 @@ export interface NcclPrediction {
 }
 
 /** GPU generations by architecture name. */
-export function generationOf(architecture: string): Generation {
+function generationOf(architecture: string): Generation {
   switch (architecture) {
     case "volta":
     case "turing":

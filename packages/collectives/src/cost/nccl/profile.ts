@@ -27,7 +27,7 @@ export const ncclProtocols = ["ll", "ll128", "simple"] as const;
 export type NcclProtocol = (typeof ncclProtocols)[number];
 
 /** One number per protocol; 0 where the protocol is not used. */
-export type PerProtocol = Readonly<Record<NcclProtocol, number>>;
+type PerProtocol = Readonly<Record<NcclProtocol, number>>;
 type PerAlgorithm = Readonly<Partial<Record<NcclAlgorithm, PerProtocol>>>;
 
 /** GPU generations that NCCL tells apart. */
