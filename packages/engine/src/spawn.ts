@@ -9,7 +9,8 @@ import { Worker } from "node:worker_threads";
  */
 export function spawn(module: URL, workerData: unknown): Worker {
   if (!import.meta.url.endsWith(".ts")) {
-    return new Worker(new URL(`${module.href}.js`), { workerData });
+    // Without the process's own flags: some, such as --input-type, make a worker fail.
+    return new Worker(new URL(`${module.href}.js`), { workerData, execArgv: [] });
   }
   const tsx = createRequire(import.meta.url).resolve("tsx/esm/api");
   const register = pathToFileURL(tsx.replace(/\.cjs$/, ".mjs")).href;
