@@ -12,6 +12,7 @@ describe("the exact solver", () => {
       const automatic = automaticZeroBubble(o);
       const exact = await exactSchedule({ ...o, alwaysSolve: true });
       expect(exact).toMatchObject({ ok: true, optimal: true });
+      expect(automatic).toMatchObject({ ok: true });
       if (!exact.ok || !automatic.ok) return;
       expect(validate(exact.schedule)).toEqual({ ok: true });
       expect(Math.max(...replay(exact.schedule, o.costs).peak)).toBeLessThanOrEqual(
@@ -34,6 +35,7 @@ describe("the exact solver", () => {
     const exact = await exactSchedule(o);
     const automatic = automaticZeroBubble(o);
     expect(exact).toMatchObject({ ok: true, optimal: true });
+    expect(automatic).toMatchObject({ ok: true });
     if (!exact.ok || !automatic.ok) return;
     expect(validate(exact.schedule)).toEqual({ ok: true });
     expect(exact.makespan).toBeLessThanOrEqual(automatic.makespan);

@@ -14,6 +14,7 @@ test(
       const automatic = automaticZeroBubble(o);
       const exact = await exactSchedule({ ...o, alwaysSolve: true });
       expect(exact).toMatchObject({ ok: true, optimal: true });
+      expect(automatic).toMatchObject({ ok: true });
       if (exact.ok && automatic.ok)
         worst = Math.max(worst, automatic.makespan / exact.makespan - 1);
     }
