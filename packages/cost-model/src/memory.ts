@@ -48,7 +48,7 @@ export interface MemoryOverhead {
 export const gpuOverhead: MemoryOverhead = { fixed: 2.5e9, fragmentation: 0.06 };
 
 /** Chunks of microbatches whose activations a rank holds at its peak. */
-export function chunksInFlight(p: Plan, rank: number): number {
+function chunksInFlight(p: Plan, rank: number): number {
   const m = microbatches(p);
   if (p.schedule === "gpipe") return m;
   if (p.schedule === "1f1b") return Math.min(m, p.pp - rank);

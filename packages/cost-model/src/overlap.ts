@@ -6,7 +6,7 @@
 import type { Seconds } from "@trireme/core";
 
 /** Fraction of the device that a running collective keeps from compute. */
-export const contention = 0.17;
+const contention = 0.17;
 
 /**
  * Seconds that communication of `time` adds to compute of `behind`, at least `least` of it before or

@@ -72,38 +72,34 @@ export const acmeCauses: readonly Cause[] = [
   cause("S3StorageError", 10, "network"),
   cause("NCCLTimeoutError", 6, "network"),
   cause("NCCLRemoteError", 3, "network"),
-  ...(
-    [
-      ["DataloaderKilled", 6],
-      ["AttributeError", 67],
-      ["OutOfMemoryError", 14],
-      ["RuntimeError", 65],
-      ["AssertionError", 105],
-      ["ValueError", 33],
-      ["ZeroDivisionError", 5],
-      ["ModelLoadingError", 104],
-      ["DatasetLoadingError", 5],
-      ["FileNotFoundError", 568],
-      ["OSError", 266],
-      ["TypeError", 620],
-      ["NameError", 18],
-      ["PermissionError", 7],
-      ["ImportError", 111],
-      ["KeyError", 260],
-      ["SyntaxError", 10],
-      ["ArgumentError", 3],
-      ["CalledProcessError", 4],
-      ["IndexError", 23],
-    ] as const
-  ).map(([name, count]) => cause(name, count, "software")),
+  cause("DataloaderKilled", 6, "software"),
+  cause("AttributeError", 67, "software"),
+  cause("OutOfMemoryError", 14, "software"),
+  cause("RuntimeError", 65, "software"),
+  cause("AssertionError", 105, "software"),
+  cause("ValueError", 33, "software"),
+  cause("ZeroDivisionError", 5, "software"),
+  cause("ModelLoadingError", 104, "software"),
+  cause("DatasetLoadingError", 5, "software"),
+  cause("FileNotFoundError", 568, "software"),
+  cause("OSError", 266, "software"),
+  cause("TypeError", 620, "software"),
+  cause("NameError", 18, "software"),
+  cause("PermissionError", 7, "software"),
+  cause("ImportError", 111, "software"),
+  cause("KeyError", 260, "software"),
+  cause("SyntaxError", 10, "software"),
+  cause("ArgumentError", 3, "software"),
+  cause("CalledProcessError", 4, "software"),
+  cause("IndexError", 23, "software"),
 ];
 
 /** Failures per host-day (8 GPUs a host) of published systems. */
-export const failureRates = {
+export const failureRates: Readonly<Record<"rsc-1" | "rsc-2" | "llama3-405b", number>> = {
   /** Meta RSC-1, 16k A100, jobs of more than 128 GPUs. */
   "rsc-1": 6.5e-3,
   /** Meta RSC-2, 8k A100. */
   "rsc-2": 2.34e-3,
   /** 419 interruptions in 54 days on 2,048 hosts. */
   "llama3-405b": 419 / (54 * 2048),
-} as const;
+};

@@ -8,6 +8,13 @@ export {
   llama3Causes,
 } from "./causes.ts";
 export {
+  type ControllerOptions,
+  type ControllerRecord,
+  type Order,
+  type Report,
+  RecoveryController,
+} from "./controller.ts";
+export {
   type ExpectedEttrOptions,
   type ProductiveSpan,
   effectiveTrainingTime,

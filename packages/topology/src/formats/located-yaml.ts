@@ -1,7 +1,12 @@
-/** YAML 1.2 as located values. Needs the package `yaml` (`npm install yaml`). */
-import { LineCounter, type ParsedNode, isMap, isScalar, isSeq, parseDocument } from "yaml";
+/** YAML 1.2 as located values, by the package `yaml`. */
+import type { ParsedNode } from "yaml";
 import { FormatError } from "./format-error.ts";
 import type { Located } from "./located.ts";
+import { missingPeer } from "./missing-peer.ts";
+
+const { LineCounter, isMap, isScalar, isSeq, parseDocument } = await import("yaml").catch(
+  missingPeer("yaml", "2.9.1"),
+);
 
 /**
  * Parses one YAML document of maps, lists and plain values.

@@ -1,10 +1,12 @@
 /**
  * NCCL's topology XML, as `NCCL_TOPO_DUMP_FILE` writes it: processors, below them PCI devices with
- * GPUs and NICs, and below the GPUs their NVLinks or xGMI links. Needs the package `saxes`
- * (`npm install saxes`), which refuses XML that is not well-formed and knows its lines.
+ * GPUs and NICs, and below the GPUs their NVLinks or xGMI links. The package `saxes`
+ * refuses XML that is not well-formed and knows its lines.
  */
-import { SaxesParser } from "saxes";
 import { FormatError } from "./format-error.ts";
+import { missingPeer } from "./missing-peer.ts";
+
+const { SaxesParser } = await import("saxes").catch(missingPeer("saxes", "6.0.0"));
 
 /** An element of the file, with the line of its start tag. */
 export interface NcclElement {
