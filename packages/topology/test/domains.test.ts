@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   defineCluster,
@@ -6,6 +5,8 @@ import {
   domainKinds,
   domainOf,
   domainsOf,
+  hostOf,
+  linkBetween,
   llama3Fabric,
   megascaleFabric,
   meshFromOrder,
@@ -113,26 +114,31 @@ test("spans follow the device of each rank", () => {
   );
 });
 
-test("pools with hosts and links of their own, as in HexiScale's test beds", () => {
-  const cluster = defineCluster({
-    name: "hexiscale",
-    pools: [
-      { host: "pcie-8x-rtx3080ti", hosts: 1 },
-      { host: "pcie-8x-rtx3090", hosts: 1 },
-      { host: "pcie-8x-rtx4090", hosts: 3 },
-      {
-        host: "pcie-8x-a100",
-        hosts: 1,
-        network: { kind: "network", bandwidth: 1e9, latency: 50e-6 },
-      },
-    ],
-  });
-  expect(cluster).toMatchObject({ devices: 48, hosts: 6 });
-  fc.assert(
-    fc.property(fc.nat({ max: 47 }), (device) => {
-      const host = domainOf(cluster, device, "host");
-      expect(host).toBe(Math.floor(device / 8));
-    }),
-  );
-  expect(nicIndex(cluster, 47)).toBe(6);
+/** HexiScale (arXiv 2409.01143): its three beds of mixed hosts, here over 10 Gbit/s of TCP. */
+const tcp = { kind: "network", bandwidth: 1.25e9, latency: 50e-6 } as const;
+const beds = [
+  ["8 x 3080 Ti, 8 x 3090, 24 x 4090", 40, { rtx3080ti: 1, rtx3090: 1, rtx4090: 3 }, 0, false],
+  ["8 each of four kinds", 32, { rtx3080ti: 1, rtx3090: 1, rtx4090: 1 }, 0, true],
+  ["8 x 3090, 40 x 4090 in boxes of 4 and 8, 8 x A100", 56, { rtx3090: 1, rtx4090: 4 }, 2, true],
+] as const;
+
+test.each(beds)("HexiScale's bed of %s", (name, devices, boxes, fours, a100) => {
+  const pools = [
+    ...Object.entries(boxes).map(([card, hosts]) => ({ host: `pcie-8x-${card}`, hosts })),
+    ...(fours > 0 ? [{ host: "pcie-4x-rtx4090", hosts: fours }] : []),
+    ...(a100 ? [{ host: "dgx-a100-80", hosts: 1 }] : []),
+  ].map((pool) => ({ ...pool, network: tcp }));
+  const cluster = defineCluster({ name, pools });
+  expect(cluster.devices).toBe(devices);
+  for (let a = 0; a < devices; a++) {
+    const host = hostOf(cluster, a);
+    for (let b = 0; b < devices; b++) {
+      if (a === b) continue;
+      const { kind, bandwidth } = linkBetween(cluster, a, b);
+      if (domainOf(cluster, a, "host") !== domainOf(cluster, b, "host")) {
+        expect([kind, bandwidth]).toEqual(["network", tcp.bandwidth]);
+      } else if (host.name === "dgx-a100-80") expect([kind, bandwidth]).toEqual(["nvlink", 300e9]);
+      else expect(["pcie", "nvlink"]).toContain(kind);
+    }
+  }
 });

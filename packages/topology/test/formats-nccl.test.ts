@@ -105,6 +105,11 @@ test.each([
   ],
   ["a GPU twice", edit(h100, '<gpu dev="1"', '<gpu dev="0"'), 'x:20: <gpu> "gpu0" stands twice'],
   ["text between elements", edit(h100, "<nic>", "<nic>lost"), 'x:13: text "lost"'],
+  [
+    "text of several lines",
+    edit(h100, "<nic>", "<nic>lost\nand more\n"),
+    'x:13: text "lost" between the elements',
+  ],
   ["no GPUs", '<system version="1">\n<cpu numaid="0"/>\n</system>', "x:1: the system has no <gpu>"],
 ])("%s gets one error with line and reason", (_, text, message) => {
   const read = () =>

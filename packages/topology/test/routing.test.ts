@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   type Fabric,
   type RoutingPolicy,
+  closFabric,
   dragonflyFabric,
   explicitFabric,
   fatTreeFabric,
@@ -44,7 +45,53 @@ const dragonflies = fc
     const globals = Math.ceil(endpoints / (ports * routers * routers)) + 1;
     return dragonflyFabric({ endpoints, ports, routers, globals, bandwidth: 1 });
   });
-const fabrics = fc.oneof(treeFabrics, tori, dragonflies);
+const stars = fc
+  .integer({ min: 1, max: 12 })
+  .map((hosts) => singleSwitchFabric({ hosts, bandwidth: 1 }));
+/** Rails, a port split at the ToR and several cables between two switches, as in MegaScale's. */
+const splits = fc
+  .record({
+    hosts: fc.integer({ min: 1, max: 16 }),
+    nics: fc.integer({ min: 1, max: 3 }),
+    parents: fc.integer({ min: 1, max: 3 }),
+    links: fc.integer({ min: 1, max: 2 }),
+  })
+  .map(({ hosts, nics, parents, links }) =>
+    closFabric({
+      name: "split",
+      hosts,
+      nics,
+      rails: true,
+      levels: [
+        { name: "tor", children: 3, bandwidth: 1 },
+        { name: "aggregation", children: 2 * nics, parents, links, bandwidth: 2 },
+        { name: "core", children: 8, parents: 2, bandwidth: 2 },
+      ],
+    }),
+  );
+/** Any connected graph: a random tree of switches, endpoints anywhere on it, and more cables. */
+const graphs = fc
+  .record({
+    uplinks: fc.array(fc.nat(), { maxLength: 7 }),
+    homes: fc.array(fc.nat(), { minLength: 1, maxLength: 8 }),
+    more: fc.array(fc.tuple(fc.nat(), fc.nat()), { maxLength: 6 }),
+  })
+  .map(({ uplinks, homes, more }) => {
+    const [endpoints, switches] = [homes.length, uplinks.length + 1];
+    const node = (n: number) => endpoints + (n % switches);
+    const ends = [
+      ...homes.map((home, e) => [e, node(home)] as const),
+      ...uplinks.map((up, i) => [endpoints + i + 1, endpoints + (up % (i + 1))] as const),
+      ...more.map(([x, y]) => [node(x), node(y)] as const),
+    ];
+    return explicitFabric({
+      endpoints,
+      layers: [{ name: "switch", switches }],
+      cables: ends.filter(([a, b]) => a !== b).map(([a, b]) => ({ a, b, bandwidth: 1 })),
+    });
+  });
+/** Every kind of fabric that the package builds. */
+const fabrics = fc.oneof(treeFabrics, splits, tori, dragonflies, stars, graphs);
 const policies = fc.constantFrom<RoutingPolicy>(
   { kind: "ecmp" },
   { kind: "ecmp", seed: 7 },
@@ -80,13 +127,13 @@ test("every pair of endpoints has a route: links that join, from source to desti
         expect([joined, node]).toEqual([true, flows.to[f]]);
       }
     }),
-    { numRuns: 30 },
+    { numRuns: 60 },
   );
 });
 
 test("the shape's links are those that a search of the graph finds", () => {
   fc.assert(
-    fc.property(fc.oneof(treeFabrics, tori), (fabric) => {
+    fc.property(fc.oneof(treeFabrics, splits, tori), (fabric) => {
       const room = mostLinks(fabric);
       const [shaped, searched] = [new Int32Array(room), new Int32Array(room)];
       const [byShape, bySearch] = [nextLinks(fabric), searchedLinks(fabric)];

@@ -1,4 +1,10 @@
 export { type Imported, type Unsupported } from "./interchange.ts";
+export { formatToml, formatYaml, parseToml, parseYaml } from "./text.ts";
 export { fromMegatron } from "./from-megatron.ts";
 export { type MegatronArguments, toMegatron } from "./to-megatron.ts";
 export { type DeepSpeedConfiguration, fromDeepSpeed, toDeepSpeed } from "./deepspeed.ts";
+export { fromTorchtitan } from "./from-torchtitan.ts";
+export { type TorchtitanConfiguration, toTorchtitan } from "./to-torchtitan.ts";
+export { type LaunchOptions } from "./launch.ts";
+export { type SlurmOptions, toSlurm } from "./slurm.ts";
+export { type KubernetesOptions, type Manifest, toJobSet, toPyTorchJob } from "./kubernetes.ts";

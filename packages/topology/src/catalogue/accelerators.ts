@@ -4,7 +4,8 @@
  * Conventions: peaks are dense (vendors' sparse figures halved) and of the fastest unit that takes
  * the format with fp32 accumulation; memory in the binary gigabytes that devices report; scale-up
  * bandwidth is all ports together in one direction (vendors print both). Idle power is seldom
- * published: it is what idle devices commonly report, and `source` says where it is a guess.
+ * published: it is an assumption, in the range that idle boards show, unless `source` says whose
+ * reading it is.
  */
 import { GBps, GiB, MiB, TFLOPS } from "@trireme/core";
 import type { Accelerator, Precision } from "../accelerator.ts";
@@ -51,8 +52,10 @@ const ampere = { fp64: 19.5, fp32: 19.5, tf32: 156, bf16: 312, fp16: 312 };
 const hopper = { fp64: 67, fp32: 67, tf32: 494.7, bf16: 989.4, fp16: 989.4, fp8: 1978.9 };
 const blackwell = { fp64: 37, fp32: 75, tf32: 1125, bf16: 2250, fp16: 2250, fp8: 4500, fp4: 9000 };
 const v100Source =
-  "NVIDIA V100 SXM2 datasheet (2020); L2 and SMs: Tesla V100 architecture whitepaper; idle power as idle boards report it";
-const idleNote = "idle power as idle boards report it";
+  "NVIDIA V100 SXM2 datasheet (2020); L2 and SMs: Tesla V100 architecture whitepaper; idle power is an assumption";
+const idleNote = "idle power is an assumption";
+const sixStacks =
+  "L2 as the H200 reports it: 10 MiB for each of six memory stacks, where the H100 has five";
 
 export const accelerators: readonly Accelerator[] = [
   row(
@@ -122,8 +125,8 @@ export const accelerators: readonly Accelerator[] = [
     "h100-nvl",
     "hopper",
     { fp64: 60, fp32: 60, tf32: 417.5, bf16: 835.5, fp16: 835.5, fp8: 1670.5 },
-    { memory: 94, bandwidth: 3900, l2: 50, units: 132, scaleUp: 300, tdp: 400, idle: 60 },
-    `NVIDIA H100 NVL datasheet (2024), figures of one card, sparse peaks halved; scale-up through the bridge to its partner; ${idleNote}`,
+    { memory: 94, bandwidth: 3900, l2: 60, units: 132, scaleUp: 300, tdp: 400, idle: 60 },
+    `NVIDIA H100 NVL datasheet (2024), figures of one card, sparse peaks halved; scale-up through the bridge to its partner; ${sixStacks}; ${idleNote}`,
   ),
   row(
     "h800",
@@ -143,43 +146,43 @@ export const accelerators: readonly Accelerator[] = [
     "h200",
     "hopper",
     hopper,
-    { memory: 141, bandwidth: 4800, l2: 50, units: 132, scaleUp: 450, tdp: 700, idle: 75 },
-    `NVIDIA H200 SXM datasheet (2024); L2 and SMs as H100; ${idleNote}`,
+    { memory: 141, bandwidth: 4800, l2: 60, units: 132, scaleUp: 450, tdp: 700, idle: 75 },
+    "NVIDIA H200 SXM datasheet (2024); L2 and SMs as devices report (60 MiB, 132); idle power between the 74 and 80 W that users report",
   ),
   row(
     "gh200",
     "hopper",
     hopper,
-    { memory: 96, bandwidth: 4000, l2: 50, units: 132, scaleUp: 450, tdp: 1000, idle: 140 },
-    "NVIDIA GH200 Grace Hopper datasheet (2023), 96 GB HBM3; TDP and idle power are of the module, processor included (450 to 1000 W, programmable); idle power is a guess",
+    { memory: 96, bandwidth: 4000, l2: 60, units: 132, scaleUp: 450, tdp: 1000, idle: 140 },
+    `NVIDIA GH200 Grace Hopper datasheet (2023), 96 GB HBM3; ${sixStacks}; TDP and idle power are of the module, processor included (450 to 1000 W, programmable); ${idleNote}`,
   ),
   row(
     "b200",
     "blackwell",
     blackwell,
     { memory: 180, bandwidth: 7700, l2: 126, units: 148, scaleUp: 900, tdp: 1000, idle: 140 },
-    `NVIDIA HGX B200 datasheet (2025), an eighth of the board, sparse peaks halved; L2 and SMs as devices report; ${idleNote}`,
+    `NVIDIA HGX B200 datasheet (2025), an eighth of the board, sparse peaks halved; L2: Blackwell tuning guide; SMs as devices report; ${idleNote}`,
   ),
   row(
     "gb200",
     "blackwell",
     { fp64: 40, fp32: 80, tf32: 1250, bf16: 2500, fp16: 2500, fp8: 5000, fp4: 10_000 },
     { memory: 186, bandwidth: 8000, l2: 126, units: 152, scaleUp: 900, tdp: 1200, idle: 160 },
-    `NVIDIA GB200 NVL72 datasheet (2024), one of 72, sparse peaks halved; L2 and SMs as devices report; ${idleNote}`,
+    `NVIDIA GB200 NVL72 datasheet (2024), one of 72, sparse peaks halved; SMs as devices report, L2 assumed to be the B200's; ${idleNote}`,
   ),
   row(
     "b300",
     "blackwell-ultra",
     { ...blackwell, fp64: 1.25, fp4: 13_500 },
     { memory: 270, bandwidth: 8000, l2: 126, units: 148, scaleUp: 900, tdp: 1100, idle: 160 },
-    `NVIDIA HGX B300 datasheet (2025), an eighth of the board, sparse peaks halved, fp4 dense as printed; L2 and SMs as devices report; ${idleNote}`,
+    `NVIDIA HGX B300 datasheet (2025), an eighth of the board, sparse peaks halved, fp4 dense as printed; SMs as devices report, L2 assumed to be the B200's; ${idleNote}`,
   ),
   row(
     "gb300",
     "blackwell-ultra",
     { fp64: 1.3, fp32: 80, tf32: 1250, bf16: 2500, fp16: 2500, fp8: 5000, fp4: 15_000 },
     { memory: 279, bandwidth: 8000, l2: 126, units: 152, scaleUp: 900, tdp: 1400, idle: 170 },
-    `NVIDIA GB300 NVL72 datasheet (2025), one of 72, sparse peaks halved, fp4 dense as printed; L2 and SMs as devices report; ${idleNote}`,
+    `NVIDIA GB300 NVL72 datasheet (2025), one of 72, sparse peaks halved, fp4 dense as printed; SMs as devices report, L2 assumed to be the B200's; ${idleNote}`,
   ),
   row(
     "l40s",
@@ -249,7 +252,7 @@ export const accelerators: readonly Accelerator[] = [
     "xe-hpc",
     { fp64: 26.2, fp32: 26.2, tf32: 209.7, bf16: 419.4, fp16: 419.4 },
     { memory: 64, bandwidth: 1638.4, l2: 204, units: 64, scaleUp: 212, tdp: 300, idle: 70 },
-    "Intel Data Center GPU Max 1550 product specification (2023), one of its two tiles; eight Xe Links of 26.5 GB/s a tile; power is half the package's; idle power is a guess",
+    "Intel Data Center GPU Max 1550 product specification (2023), one of its two tiles; eight Xe Links of 26.5 GB/s a tile; power is half the package's; idle power is an assumption",
   ),
   row(
     "tpu-v4",
@@ -264,7 +267,7 @@ export const accelerators: readonly Accelerator[] = [
     "tpu-v5e",
     { bf16: 197 },
     { memory: 16, bandwidth: 819, l2: 128, units: 1, scaleUp: 200, tdp: 200, idle: 60 },
-    "Google Cloud TPU v5e documentation (1,600 Gbit/s of ICI); power is not published: both figures are guesses",
+    "Google Cloud TPU v5e documentation (1,600 Gbit/s of ICI); power is not published: both figures are assumptions",
     "tpu",
   ),
   row(
@@ -272,7 +275,7 @@ export const accelerators: readonly Accelerator[] = [
     "tpu-v5p",
     { bf16: 459 },
     { memory: 95, bandwidth: 2765, l2: 128, units: 2, scaleUp: 600, tdp: 450, idle: 120 },
-    "Google Cloud TPU v5p documentation (4,800 Gbit/s of ICI); power is not published: both figures are guesses",
+    "Google Cloud TPU v5p documentation (4,800 Gbit/s of ICI); power is not published: both figures are assumptions",
     "tpu",
   ),
   row(

@@ -95,19 +95,30 @@ export function closFabric(options: ClosOptions): Fabric {
     const { bandwidth, latency = hopLatency } = options.levels[l]!;
     const below = levels[l - 1];
     if (!below) {
+      const { a, b } = graph.addRun(endpoints, bandwidth, latency);
       for (let e = 0; e < endpoints; e++) {
-        graph.add(e, level.firstSwitch + leafOf(shape, e), bandwidth, latency);
+        a[e] = e;
+        b[e] = level.firstSwitch + leafOf(shape, e);
       }
       continue;
     }
-    const { parents, links } = level;
-    const children = below.subtrees * below.copies;
-    for (let c = 0; c < children; c++) {
-      const subtree = Math.trunc(c / below.copies);
-      const home = level.firstSwitch + Math.trunc(subtree / level.children) * level.copies;
-      const first = home + (c - subtree * below.copies) * parents;
-      for (let i = 0; i < parents * links; i++) {
-        graph.add(below.firstSwitch + c, first + Math.trunc(i / links), bandwidth, latency);
+    const { parents, links, copies, children } = level;
+    const { a, b } = graph.addRun(
+      below.subtrees * below.copies * parents * links,
+      bandwidth,
+      latency,
+    );
+    let cable = 0;
+    for (let subtree = 0; subtree < below.subtrees; subtree++) {
+      const home = level.firstSwitch + Math.trunc(subtree / children) * copies;
+      for (let copy = 0; copy < below.copies; copy++) {
+        const child = below.firstSwitch + subtree * below.copies + copy;
+        for (let parent = 0; parent < parents; parent++) {
+          for (let i = 0; i < links; i++) {
+            a[cable] = child;
+            b[cable++] = home + copy * parents + parent;
+          }
+        }
       }
     }
   }

@@ -63,7 +63,8 @@ export function parseNcclXml(xml: string, file = "NCCL topology XML"): NcclEleme
     if (text === "") return;
     // The parser is past the text by now.
     const behind = content.trimStart().split("\n").length - 1;
-    fail(parser.line - behind, `text "${text}" between the elements`);
+    const [start] = text.split("\n", 1);
+    fail(parser.line - behind, `text "${start}" between the elements`);
   });
   parser.on("opentag", ({ name, attributes }) => {
     const line = lines.pop() ?? parser.line;
