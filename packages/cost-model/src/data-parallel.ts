@@ -7,31 +7,33 @@
 import type { Seconds } from "@trireme/core";
 import { type Model, type Plan, bytesOf } from "@trireme/workload";
 import { overlapped } from "./overlap.ts";
-import type { StepCosts } from "./step-costs.ts";
+import { type PlanCosts, sumOnRank } from "./plan-costs.ts";
 
 /** Exposed data-parallel time of the slowest pipeline rank, and the sum of a tied embedding's gradients. */
-export function exposedDataParallel(model: Model, plan: Plan, costs: StepCosts): Seconds {
+export function exposedDataParallel(model: Model, plan: Plan, costs: PlanCosts): Seconds {
   let worst = 0;
-  for (let rank = 0; rank < plan.pp; rank++)
+  for (const rank of costs.own.list.rankKinds)
     worst = Math.max(worst, exposedOnRank(plan, costs, rank, model));
-  return worst + costs.communication.firstAndLast(costs.sharedBytes);
+  return worst + costs.own.communication.firstAndLast(costs.sharedBytes);
 }
 
-function exposedOnRank(plan: Plan, costs: StepCosts, rank: number, model: Model): Seconds {
+function exposedOnRank(plan: Plan, costs: PlanCosts, rank: number, model: Model): Seconds {
   if (plan.dp * plan.cp === 1 || plan.zero === 3) return 0;
-  const gradients = costs.gradientBytes[rank]!;
+  const { kinds, own } = costs;
+  const { kindOf } = own.list;
+  const network = own.communication;
+  const gradients = sumOnRank(kinds, kindOf, plan.pp, rank, "gradientBytes");
   const weights = (gradients / bytesOf(plan.gradientPrecision)) * bytesOf(plan.precision);
-  const { collective } = costs.communication;
-  const [reduce, gather] =
-    plan.zero === 0
-      ? [collective("all-reduce", "dp", gradients), 0]
-      : [collective("reduce-scatter", "dp", gradients), collective("all-gather", "dp", weights)];
+  const shared = plan.zero > 0;
+  const reduce = network.collective(shared ? "reduce-scatter" : "all-reduce", "dp", gradients);
+  const gather = shared ? network.collective("all-gather", "dp", weights) : 0;
   if (!plan.overlapDataParallel) return reduce + gather;
   let forward = 0;
   let backward = 0;
-  for (let s = rank; s < costs.forward.length; s += plan.pp) {
-    forward += costs.forward[s]!;
-    backward += costs.inputGradient[s]! + costs.weightGradient[s]! + costs.recompute[s]!;
+  for (let s = rank; s < kindOf.length; s += plan.pp) {
+    const k = kinds[kindOf[s]!]!;
+    forward += k.forward;
+    backward += k.inputGradient + k.weightGradient + k.recompute;
   }
   // Whole chunks without virtual stages are cut into buckets by the framework: a layer's at least.
   const pieces = plan.vpp > 1 ? plan.vpp : Math.max(1, Math.floor(model.layers / plan.pp));

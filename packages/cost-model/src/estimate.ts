@@ -3,15 +3,19 @@ import { type Bytes, type Seconds, TriremeError, formatBytes } from "@trireme/co
 import { type Cluster, hostOf } from "@trireme/topology";
 import { type Model, type Plan, microbatches, modelFlops, ranks } from "@trireme/workload";
 import { exposedDataParallel } from "./data-parallel.ts";
-import { type Memory, gpuOverhead, memory } from "./memory.ts";
+import { type Interval, interval } from "./interval.ts";
+import { type Memory, gpuOverhead, memoryOf } from "./memory.ts";
 import {
   type Makespan,
+  type PipelineCosts,
   closedFormMakespan,
   exposedSends,
-  pipelineCosts,
+  pipelineFrom,
   workByRank,
 } from "./pipeline-time.ts";
-import { type StepCosts, type StepOptions, stepCosts } from "./step-costs.ts";
+import { Prices, type PricesOptions } from "./prices.ts";
+import { type PlanCosts, planCosts, sumOnRank } from "./plan-costs.ts";
+import type { StepOptions } from "./step-costs.ts";
 
 /** Seconds of a step by cause; they sum to the step. Seen from the busiest pipeline rank. */
 export interface Breakdown {
@@ -32,6 +36,8 @@ export interface Breakdown {
 export interface Cost {
   readonly ok: true;
   readonly step: Seconds;
+  /** Where four in five measured steps lie, in seconds. */
+  readonly interval: Interval;
   readonly tokensPerSecond: number;
   /** Model FLOPs, whole score matrix ("model-full"), over the peak of all ranks. */
   readonly mfu: number;
@@ -49,47 +55,69 @@ export interface Infeasible {
 
 export type Estimate = Cost | Infeasible;
 
-/** What to estimate; `makespan` replaces the closed form, `checkMemory: false` prices what does not fit. */
-export interface EstimateOptions extends StepOptions {
+/** How to estimate; `makespan` replaces the closed form, `checkMemory: false` prices what does not fit. */
+export interface EstimatorOptions extends PricesOptions {
   readonly makespan?: Makespan;
   readonly checkMemory?: boolean;
 }
 
-/** Estimates one training step. */
+/** What to estimate, and how. */
+export interface EstimateOptions extends StepOptions, EstimatorOptions {}
+
+/** Estimates one training step. For many plans of one model on one cluster, see `estimator`. */
 export function estimate(o: EstimateOptions): Estimate {
-  const { model, plan, cluster } = o;
-  const needed = ranks(plan);
-  if (needed > cluster.devices) {
-    const reason = `tp(${plan.tp}) x dp(${plan.dp}) x pp(${plan.pp}) = ${needed} ranks, but the cluster has ${cluster.devices} devices`;
-    return { ok: false, reason };
-  }
+  return estimator(o)(o.plan);
+}
+
+/**
+ * Estimates plans of one model on one cluster, to the same digits as `estimate`, and keeps what it has
+ * worked out: kernel times by shape, collective times by group and size. What is kept grows with
+ * the number of different shapes and goes with the estimator; a pricer that is passed in must give
+ * an operator the same time always.
+ */
+export function estimator(o: EstimatorOptions): (plan: Plan) => Estimate {
+  const { model, cluster } = o;
+  const prices = new Prices(o);
   const device = hostOf(cluster, 0).accelerator;
   const overhead = device.kind === "cpu" ? { fixed: 0, fragmentation: 0 } : gpuOverhead;
-  const needs = memory({ model, plan, overhead });
-  if (o.checkMemory !== false && needs.total > device.memory) {
-    return { ok: false, reason: outOfMemory(needs, device.memory, device.name), memory: needs };
-  }
-  let costs: StepCosts;
-  try {
-    costs = stepCosts(o);
-  } catch (error) {
-    if (error instanceof TriremeError && error.code === "PRECISION") {
-      return { ok: false, reason: error.message, memory: needs };
+  const makespan = o.makespan ?? closedFormMakespan;
+  return (plan) => {
+    const needed = ranks(plan);
+    if (needed > cluster.devices) {
+      const reason = `tp(${plan.tp}) x dp(${plan.dp}) x pp(${plan.pp}) = ${needed} ranks, but the cluster has ${cluster.devices} devices`;
+      return { ok: false, reason };
     }
-    throw error;
-  }
-  const breakdown = breakDown(model, plan, cluster, costs, o.makespan ?? closedFormMakespan);
-  const step = Object.values(breakdown).reduce((a: number, b: number) => a + b, 0);
-  const tokens = plan.globalBatch * plan.sequence;
-  const peak = (device.peak[plan.precision] ?? 0) * needed;
-  return {
-    ok: true,
-    step,
-    tokensPerSecond: tokens / step,
-    mfu: (modelFlops(model, plan) * tokens) / (step * peak),
-    breakdown,
-    memory: needs,
+    const needs = memoryOf(model, plan, prices.stages(plan), overhead);
+    if (o.checkMemory !== false && needs.total > device.memory) {
+      return { ok: false, reason: outOfMemory(needs, device.memory, device.name), memory: needs };
+    }
+    let costs: PlanCosts;
+    try {
+      costs = planCosts(prices, plan);
+    } catch (error) {
+      if (error instanceof TriremeError && error.code === "PRECISION") {
+        return { ok: false, reason: error.message, memory: needs };
+      }
+      throw error;
+    }
+    const breakdown = breakDown(model, plan, cluster, costs, makespan);
+    const step = total(breakdown);
+    const tokens = plan.globalBatch * plan.sequence;
+    const peak = (device.peak[plan.precision] ?? 0) * needed;
+    return {
+      ok: true,
+      step,
+      interval: interval("step", step, device),
+      tokensPerSecond: tokens / step,
+      mfu: (modelFlops(model, plan) * tokens) / (step * peak),
+      breakdown,
+      memory: needs,
+    };
   };
+}
+
+function total(b: Breakdown): Seconds {
+  return b.compute + b.tensorParallel + b.pointToPoint + b.bubble + b.dataParallel + b.optimizer;
 }
 
 function outOfMemory(m: Memory, available: Bytes, device: string): string {
@@ -101,18 +129,21 @@ function breakDown(
   model: Model,
   plan: Plan,
   cluster: Cluster,
-  costs: StepCosts,
+  costs: PlanCosts,
   makespan: Makespan,
 ): Breakdown {
   const m = microbatches(plan);
-  const pipeline = pipelineCosts(plan, costs);
+  const pipeline = pipelineOf(plan, costs);
   const work = workByRank(pipeline);
-  const busiest = work.indexOf(Math.max(...work));
+  let busiest = 0;
+  for (let rank = 1; rank < work.length; rank++) if (work[rank]! > work[busiest]!) busiest = rank;
   let tensorParallel = 0;
   let sharding = 0;
-  for (let s = busiest; s < pipeline.forward.length; s += plan.pp) {
-    tensorParallel += m * (costs.tensorParallel.forward[s]! + costs.tensorParallel.backward[s]!);
-    sharding += m * (costs.sharding.forward[s]! + costs.sharding.backward[s]!);
+  const { kindOf } = costs.own.list;
+  for (let s = busiest; s < kindOf.length; s += plan.pp) {
+    const k = costs.kinds[kindOf[s]!]!;
+    tensorParallel += m * (k.tensorParallelForward + k.tensorParallelBackward);
+    sharding += m * (k.shardingForward + k.shardingBackward);
   }
   const pointToPoint = m * exposedSends(pipeline);
   const busy = m * work[busiest]!;
@@ -134,6 +165,18 @@ function breakDown(
   };
 }
 
+function pipelineOf(plan: Plan, { own, kinds, pointToPoint }: PlanCosts): PipelineCosts {
+  const { kindOf } = own.list;
+  const forward = new Float64Array(kindOf.length);
+  const backward = new Float64Array(kindOf.length);
+  for (let s = 0; s < kindOf.length; s++) {
+    const k = kinds[kindOf[s]!]!;
+    forward[s] = k.forward;
+    backward[s] = k.inputGradient + k.weightGradient + k.recompute;
+  }
+  return pipelineFrom(plan, forward, backward, pointToPoint);
+}
+
 /** Devices of the plan on its first host, per core that computes at once. */
 function crowding(plan: Plan, cluster: Cluster): number {
   const host = hostOf(cluster, 0);
@@ -153,6 +196,10 @@ function sharedCores(
   return crowd * mean * microbatchCount;
 }
 
-function optimizer(plan: Plan, cluster: Cluster, costs: StepCosts): Seconds {
-  return Math.max(...costs.optimizer) * crowding(plan, cluster);
+function optimizer(plan: Plan, cluster: Cluster, costs: PlanCosts): Seconds {
+  const { kindOf, rankKinds } = costs.own.list;
+  let slowest = 0;
+  for (const rank of rankKinds)
+    slowest = Math.max(slowest, sumOnRank(costs.kinds, kindOf, plan.pp, rank, "update"));
+  return slowest * crowding(plan, cluster);
 }

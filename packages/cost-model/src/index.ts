@@ -1,8 +1,8 @@
 export { type Characteristics, characteristics, sustainedClock } from "./characteristics.ts";
 export { type Pricer, type RooflineOptions, measuredPricer, rooflinePricer } from "./pricer.ts";
-export { type PricedOperator } from "./stage-costs.ts";
+export { type Interval, type PredictedKind, interval } from "./interval.ts";
 export { type Communication } from "./groups.ts";
-export { type StepCosts, type StepOptions, stepCosts } from "./step-costs.ts";
+export { type PricedOperator, type StepCosts, type StepOptions, stepCosts } from "./step-costs.ts";
 export {
   type Makespan,
   type PipelineCosts,
@@ -21,6 +21,8 @@ export {
   type Cost,
   type Estimate,
   type EstimateOptions,
+  type EstimatorOptions,
   type Infeasible,
   estimate,
+  estimator,
 } from "./estimate.ts";

@@ -7,12 +7,13 @@ import type { Bytes } from "@trireme/core";
 import {
   type Model,
   type Plan,
+  type Stage,
   bytesOf,
   microbatches,
   stageParameters,
-  stages,
   lossVocab,
 } from "@trireme/workload";
+import { type StageList, stageList } from "./stage-list.ts";
 import { layerActivations, layerWorkspace } from "./activation-memory.ts";
 
 /** Memory of one pipeline rank at its peak. */
@@ -42,6 +43,8 @@ export interface MemoryOverhead {
   readonly fixed: Bytes;
   /** Of activations and workspace: blocks that no request fits into. */
   readonly fragmentation: number;
+  /** What the loss holds for each logit at its peak; left out, what the plan's kernels do. */
+  readonly perLogit?: Bytes;
 }
 
 /** A GPU process with CUDA context, cuBLAS and NCCL buffers. */
@@ -62,35 +65,44 @@ export function memory(o: {
   readonly plan: Plan;
   readonly overhead?: MemoryOverhead;
 }): Memory {
-  const { model: m, plan: p } = o;
-  const overhead = o.overhead ?? gpuOverhead;
-  const list = stages(m, p);
+  return memoryOf(o.model, o.plan, stageList(o.model, o.plan), o.overhead ?? gpuOverhead);
+}
+
+/** The same from the list of the plan's stages. */
+export function memoryOf(m: Model, p: Plan, list: StageList, overhead: MemoryOverhead): Memory {
+  const logits = overhead.perLogit ?? perLogit(p);
+  const held = list.rankKinds.map((rank) => heldBy(m, p, list.stages, rank, logits));
   const byRank: RankMemory[] = [];
+  let worst: RankMemory | undefined;
   for (let rank = 0; rank < p.pp; rank++) {
-    const own = list.filter((s) => s.stage % p.pp === rank);
-    let parameters = 0;
-    let kept = 0;
-    let workspace = 0;
-    for (const s of own) {
-      parameters += stageParameters(m, p, s).total;
-      kept += s.layers * layerActivations(m, p);
-      if (s.layers > 0) workspace = Math.max(workspace, layerWorkspace(m, p));
-      if (s.head) workspace += headActivations(m, p);
-    }
-    byRank.push(
-      rankMemory(
-        p,
-        rank,
-        parameters,
-        (kept / own.length) * chunksInFlight(p, rank),
-        workspace,
-        overhead,
-        m.layers,
-      ),
-    );
+    const { parameters, kept, workspace } = held[list.rankKindOf[rank]!]!;
+    const inFlight = (kept / p.vpp) * chunksInFlight(p, rank);
+    const own = rankMemory(p, rank, parameters, inFlight, workspace, overhead, m.layers);
+    byRank.push(own);
+    if (worst === undefined || own.total > worst.total) worst = own;
   }
-  const worst = byRank.reduce((a, b) => (b.total > a.total ? b : a));
-  return { ...worst, ranks: byRank };
+  return { ...worst!, ranks: byRank };
+}
+
+/** What a pipeline rank holds: parameters, and activations of one microbatch through all its chunks. */
+interface Held {
+  readonly parameters: number;
+  readonly kept: Bytes;
+  readonly workspace: Bytes;
+}
+
+function heldBy(m: Model, p: Plan, list: readonly Stage[], rank: number, logits: Bytes): Held {
+  let parameters = 0;
+  let kept = 0;
+  let workspace = 0;
+  for (let i = rank; i < list.length; i += p.pp) {
+    const s = list[i]!;
+    parameters += stageParameters(m, p, s).total;
+    kept += s.layers * layerActivations(m, p);
+    if (s.layers > 0) workspace = Math.max(workspace, layerWorkspace(m, p));
+    if (s.head) workspace += ((p.microbatch * p.sequence) / p.cp) * lossVocab(m, p) * logits;
+  }
+  return { parameters, kept, workspace };
 }
 
 function rankMemory(
@@ -102,13 +114,13 @@ function rankMemory(
   overhead: MemoryOverhead,
   layers: number,
 ): RankMemory {
-  const share = (stage: number): number => (p.zero >= stage ? p.dp * p.cp : 1);
+  const replicas = p.dp * p.cp;
   const element = bytesOf(p.precision);
   // ZeRO-3 holds its share, and two layers at a time in full.
   const gathered = p.zero === 3 ? Math.min(1, (2 * p.pp) / layers) : 0;
-  const weights = parameters * element * Math.min(1, 1 / share(3) + gathered);
-  const gradients = (parameters * bytesOf(p.gradientPrecision)) / share(2);
-  const optimizer = (parameters * (p.precision === "fp32" ? 8 : 12)) / share(1);
+  const weights = parameters * element * Math.min(1, 1 / (p.zero >= 3 ? replicas : 1) + gathered);
+  const gradients = (parameters * bytesOf(p.gradientPrecision)) / (p.zero >= 2 ? replicas : 1);
+  const optimizer = (parameters * (p.precision === "fp32" ? 8 : 12)) / (p.zero >= 1 ? replicas : 1);
   const lost = overhead.fixed + overhead.fragmentation * (activations + workspace);
   return {
     rank,
@@ -123,11 +135,11 @@ function rankMemory(
 }
 
 /**
- * Logits, their 32-bit copy that becomes the probabilities, and its gradient in training precision;
- * elementary operations hold two more 32-bit copies at their peak.
+ * What the loss holds for each logit. Megatron-LM's kernels turn the 32-bit copy into probabilities and
+ * those into the gradient where they lie, so that beside it there is the logit or its gradient in training
+ * precision; elementary operations keep both and two more 32-bit copies.
  */
-function headActivations(m: Model, p: Plan): Bytes {
+function perLogit(p: Plan): Bytes {
   const e = bytesOf(p.precision);
-  const tokens = (p.microbatch * p.sequence) / p.cp;
-  return tokens * lossVocab(m, p) * (p.fusedElementwise ? 2 * e + 4 : 2 * e + 12);
+  return p.fusedElementwise ? e + 4 : 2 * e + 12;
 }

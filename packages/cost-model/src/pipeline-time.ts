@@ -40,17 +40,29 @@ export function pipelineCosts(
     readonly pointToPoint: Seconds;
   },
 ): PipelineCosts {
-  const backward = costs.inputGradient.map(
-    (x, i) => x + costs.weightGradient[i]! + costs.recompute[i]!,
-  );
+  const { forward, inputGradient, weightGradient, recompute } = costs;
+  const backward = new Float64Array(forward.length);
+  for (let s = 0; s < backward.length; s++) {
+    backward[s] = inputGradient[s]! + weightGradient[s]! + recompute[s]!;
+  }
+  return pipelineFrom(plan, forward, backward, costs.pointToPoint);
+}
+
+/** The same from forward and all backward work of each stage. */
+export function pipelineFrom(
+  plan: Plan,
+  forward: Float64Array,
+  backward: Float64Array,
+  pointToPoint: Seconds,
+): PipelineCosts {
   return {
     schedule: plan.schedule,
     ranks: plan.pp,
     chunks: plan.vpp,
     microbatches: microbatches(plan),
-    forward: costs.forward,
+    forward,
     backward,
-    pointToPoint: costs.pointToPoint,
+    pointToPoint,
     overlapped: plan.overlapPointToPoint,
   };
 }

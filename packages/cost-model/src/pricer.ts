@@ -81,14 +81,16 @@ export function rooflinePricer(
     }
     return op.bytes / bandwidth;
   };
-  const times = new Map<string, Seconds>();
+  const known = new Map<string, { readonly op: Operator; readonly time: Seconds }>();
   return {
     operator(op) {
-      let time = times.get(op.key);
-      if (time === undefined) {
-        time = price(op) + c.gap;
-        times.set(op.key, time);
+      const found = known.get(op.key);
+      // Plans that accumulate in another precision, say, move other bytes under the same key.
+      if (found !== undefined && found.op.bytes === op.bytes && found.op.flops === op.flops) {
+        return found.time;
       }
+      const time = price(op) + c.gap;
+      known.set(op.key, { op, time });
       return time;
     },
     dispatch: () => c.dispatch,

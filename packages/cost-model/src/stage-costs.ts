@@ -1,120 +1,58 @@
 /**
- * One microbatch through one stage. Kernels of a rank run one after another, and no pass is shorter
+ * One microbatch through one stage, from the prices of its blocks. Kernels of a rank run one after another, and no pass is shorter
  * than its launches. A tensor-parallel collective that the next kernel waits for is exposed; in
  * backward, Megatron-LM sends the input gradient of a column-parallel product while it computes the
  * weight gradient, and gathers the saved input while it computes the input gradient
  * (arXiv 2205.05198 §4.2.2), so only what outlasts the product is.
  */
-import type { Seconds } from "@trireme/core";
-import type {
-  CollectiveOperator,
-  Model,
-  Operator,
-  Pass,
-  Plan,
-  Stage,
-  StageOperators,
-} from "@trireme/workload";
-import { stageOperators } from "@trireme/workload";
+import type { Bytes, Seconds } from "@trireme/core";
+import type { CollectiveOperator, Pass, Plan, Stage } from "@trireme/workload";
+import {
+  type BlockPrices,
+  type CollectivePrice,
+  type MicrobatchPass,
+  type PassPrices,
+  type ShardingCollective,
+  microbatchPasses,
+} from "./block-prices.ts";
 import type { Communication } from "./groups.ts";
 import { overlapped } from "./overlap.ts";
-import type { Pricer } from "./pricer.ts";
 
-/** An operator of a pass with its time. */
-export interface PricedOperator {
-  readonly operator: Operator;
-  /** One execution. */
-  readonly seconds: Seconds;
-}
-
-/** The costs of one microbatch through one stage, of one rank. */
+/** One microbatch through one stage of one rank, without what depends on the number of replicas. */
 export interface StageCosts {
-  readonly operators: StageOperators;
-  readonly priced: readonly PricedOperator[];
-  readonly forward: Seconds;
-  readonly recompute: Seconds;
-  readonly inputGradient: Seconds;
-  readonly weightGradient: Seconds;
-  /** Exposed tensor-parallel communication, contained in forward, and in the three others. */
-  readonly tensorParallel: { readonly forward: Seconds; readonly backward: Seconds };
-  /** Exposed gathering and scattering of ZeRO-3, contained likewise. */
-  readonly sharding: { readonly forward: Seconds; readonly backward: Seconds };
-  /** Once per step: the optimizer's kernels. */
-  readonly update: Seconds;
+  /** Kernels of each pass, without communication. */
+  readonly compute: Readonly<Record<MicrobatchPass, Seconds>>;
+  /** Exposed tensor- and context-parallel communication of each pass. */
+  readonly exposed: Readonly<Record<MicrobatchPass, Seconds>>;
 }
 
-/** Prices stage `s`. */
-export function stageCosts(
-  m: Model,
-  p: Plan,
-  s: Stage,
-  pricer: Pricer,
-  network: Communication,
-): StageCosts {
-  const operators = stageOperators(m, p, s);
-  const priced = operators.operators.map((operator) => ({
-    operator,
-    seconds: pricer.operator(operator),
-  }));
-  const compute = (pass: Pass): Seconds => {
-    let device = 0;
-    let host = 0;
-    for (const { operator, seconds } of priced) {
-      if (operator.pass !== pass) continue;
-      device += operator.count * seconds;
-      host += operator.count * (pricer.dispatch?.(operator) ?? 0);
-    }
-    return Math.max(device, host);
-  };
-  const exposed = (pass: Pass): Seconds =>
-    exposedTensorParallel(p, pass, operators.collectives, priced, network);
-  const [forward, recompute, input, weight] = [
-    compute("forward"),
-    compute("recompute"),
-    compute("input-gradient"),
-    compute("weight-gradient"),
-  ];
-  const tp = {
-    forward: exposed("forward"),
-    recompute: exposed("recompute"),
-    input: exposed("input-gradient"),
-    weight: exposed("weight-gradient"),
-  };
-  const sharded = (passes: readonly Pass[], behind: Seconds): Seconds =>
-    exposedSharding(p, s, passes, behind, operators.collectives, network);
-  const shardedForward = sharded(["forward"], forward + tp.forward);
-  const shardedBackward = sharded(
-    ["input-gradient", "weight-gradient"],
-    recompute + input + weight,
-  );
-  return {
-    operators,
-    priced,
-    forward: forward + tp.forward + shardedForward,
-    recompute: recompute + tp.recompute,
-    inputGradient: input + tp.input + shardedBackward,
-    weightGradient: weight + tp.weight,
-    tensorParallel: { forward: tp.forward, backward: tp.recompute + tp.input + tp.weight },
-    sharding: { forward: shardedForward, backward: shardedBackward },
-    update: compute("update"),
-  };
-}
-
-function exposedTensorParallel(
-  p: Plan,
-  pass: Pass,
-  collectives: readonly CollectiveOperator[],
-  priced: readonly PricedOperator[],
-  network: Communication,
-): Seconds {
-  let exposed = 0;
-  for (const c of collectives) {
-    if (c.axis === "dp" || c.pass !== pass) continue;
-    const time = network.collective(c.kind, c.axis, c.bytes);
-    const behind = hidingProduct(p, c, priced);
-    exposed += c.count * (behind === undefined ? time : overlapped(time, behind, 0));
+/** Adds a stage up. Blocks that the stage does not have count zero times. */
+export function stageCosts(prices: BlockPrices, p: Plan, s: Stage): StageCosts {
+  const repeats = [s.embedding ? 1 : 0, s.layers, s.head ? 1 : 0];
+  const compute = { forward: 0, recompute: 0, "input-gradient": 0, "weight-gradient": 0 };
+  const exposed = { forward: 0, recompute: 0, "input-gradient": 0, "weight-gradient": 0 };
+  for (const pass of microbatchPasses) compute[pass] = passTime(prices.passes[pass], repeats);
+  for (const c of prices.collectives) {
+    const [embedding, layer, head] = c.counts;
+    const count = embedding * repeats[0]! + layer * s.layers + head * repeats[2]!;
+    const pass = c.operator.pass;
+    if (count === 0 || pass === "update") continue;
+    const behind = hidingKernel(p, c, prices, repeats);
+    exposed[pass] += count * (behind === undefined ? c.seconds : overlapped(c.seconds, behind, 0));
   }
-  return exposed;
+  return { compute, exposed };
+}
+
+function passTime(prices: PassPrices, repeats: readonly number[]): Seconds {
+  const { seconds, dispatch, count, block } = prices;
+  let device = 0;
+  let host = 0;
+  for (let i = 0; i < seconds.length; i++) {
+    const executions = count[i]! * repeats[block[i]!]!;
+    device += executions * seconds[i]!;
+    host += executions * dispatch[i]!;
+  }
+  return Math.max(device, host);
 }
 
 /**
@@ -122,60 +60,88 @@ function exposedTensorParallel(
  * kernel waits for it. Split into tp chunks, a collective also runs behind its own product but for
  * the first chunk.
  */
-function hidingProduct(
+function hidingKernel(
   p: Plan,
-  c: CollectiveOperator,
-  priced: readonly PricedOperator[],
+  { operator: c }: CollectivePrice,
+  prices: BlockPrices,
+  repeats: readonly number[],
 ): Seconds | undefined {
-  if (c.axis === "cp") return attentionOf(p, priced, c.pass);
-  const beside = p.overlapGradientProducts;
-  const gather =
-    beside && p.sequenceParallel && c.kind === "all-gather" && c.pass === "weight-gradient";
-  const scatter =
-    beside &&
-    c.pass === "input-gradient" &&
-    c.kind === (p.sequenceParallel ? "reduce-scatter" : "all-reduce");
-  if (gather) return meanProduct(priced, "input-gradient");
-  if (scatter) return meanProduct(priced, "weight-gradient");
-  if (p.overlapTensorParallel && c.bytes > 2 ** 20) {
+  if (c.axis === "cp") return attentionOf(p, prices, c.pass);
+  if (p.overlapGradientProducts && gathersInput(p, c))
+    return meanProduct(prices.passes["input-gradient"], repeats);
+  if (p.overlapGradientProducts && sendsGradient(p, c))
+    return meanProduct(prices.passes["weight-gradient"], repeats);
+  if (p.overlapTensorParallel && c.bytes > chunked && c.pass !== "update") {
     const pass = c.pass === "recompute" ? "forward" : c.pass;
-    return meanProduct(priced, pass) * (1 - 1 / p.tp);
+    return meanProduct(prices.passes[pass], repeats) * (1 - 1 / p.tp);
   }
   return undefined;
 }
 
-/** Ring attention computes on the keys it has while the next come; the first arrive before anything runs. */
-function attentionOf(p: Plan, priced: readonly PricedOperator[], pass: Pass): Seconds {
-  const found = priced.find((x) => x.operator.kind === "attention" && x.operator.pass === pass);
-  return (found?.seconds ?? 0) * (1 - 1 / p.cp);
+/** A buffer that is worth cutting into chunks. */
+const chunked: Bytes = 2 ** 20;
+
+function gathersInput(p: Plan, c: CollectiveOperator): boolean {
+  return p.sequenceParallel && c.kind === "all-gather" && c.pass === "weight-gradient";
 }
 
-function meanProduct(priced: readonly PricedOperator[], pass: Pass): Seconds {
+function sendsGradient(p: Plan, c: CollectiveOperator): boolean {
+  const kind = p.sequenceParallel ? "reduce-scatter" : "all-reduce";
+  return c.pass === "input-gradient" && c.kind === kind;
+}
+
+/** Ring attention computes on the keys it has while the next come; the first arrive before anything runs. */
+function attentionOf(p: Plan, prices: BlockPrices, pass: Pass): Seconds {
+  return pass === "update" ? 0 : prices.passes[pass].attention * (1 - 1 / p.cp);
+}
+
+function meanProduct(prices: PassPrices, repeats: readonly number[]): Seconds {
+  const { seconds, count, block, product } = prices;
   let time = 0;
-  let count = 0;
-  for (const { operator, seconds } of priced) {
-    if (operator.kind !== "gemm" || operator.pass !== pass) continue;
-    time += seconds * operator.count;
-    count += operator.count;
+  let executed = 0;
+  for (let i = 0; i < seconds.length; i++) {
+    if (product[i] === 0) continue;
+    const executions = count[i]! * repeats[block[i]!]!;
+    time += seconds[i]! * executions;
+    executed += executions;
   }
-  return count === 0 ? 0 : time / count;
+  return executed === 0 ? 0 : time / executed;
+}
+
+/** Exposed gathering and scattering of ZeRO-3 in one microbatch. */
+export interface ShardingCosts {
+  readonly forward: Seconds;
+  readonly backward: Seconds;
 }
 
 /** ZeRO-3: each layer's weights are gathered while the layer before computes; the first waits. */
-function exposedSharding(
+export function shardingCosts(
   p: Plan,
   s: Stage,
-  passes: readonly Pass[],
-  behind: Seconds,
-  collectives: readonly CollectiveOperator[],
+  parameters: number,
+  { compute, exposed }: StageCosts,
+  collectives: readonly ShardingCollective[],
   network: Communication,
-): Seconds {
-  let time = 0;
+): ShardingCosts {
+  if (collectives.length === 0) return unsharded;
+  const units = Math.max(1, s.layers);
+  let forward = 0;
+  let backward = 0;
   for (const c of collectives) {
-    if (c.axis !== "dp" || !passes.includes(c.pass)) continue;
-    const units = Math.max(1, s.layers);
-    time += c.count * units * network.collective(c.kind, "dp", c.bytes / units);
+    const bytes = (parameters * c.bytesPerParameter) / units;
+    const time = c.count * units * network.collective(c.kind, "dp", bytes);
+    if (c.pass === "forward") forward += time;
+    else backward += time;
   }
-  if (!p.overlapDataParallel || time === 0) return time;
-  return overlapped(time, behind, time / Math.max(1, s.layers));
+  const behind = compute.recompute + compute["input-gradient"] + compute["weight-gradient"];
+  return {
+    forward: behindCompute(p, forward, compute.forward + exposed.forward, units),
+    backward: behindCompute(p, backward, behind, units),
+  };
+}
+
+const unsharded: ShardingCosts = { forward: 0, backward: 0 };
+
+function behindCompute(p: Plan, time: Seconds, behind: Seconds, units: number): Seconds {
+  return !p.overlapDataParallel || time === 0 ? time : overlapped(time, behind, time / units);
 }

@@ -1,20 +1,18 @@
 /** The costs of a training step by stage and by pipeline rank: what a schedule is played with. */
 import type { Bytes, Seconds } from "@trireme/core";
-import { type Cluster, hostOf } from "@trireme/topology";
-import {
-  type Model,
-  type Pass,
-  type Plan,
-  type Stage,
-  boundaryBytes,
-  bytesOf,
-  stageParameters,
-  stages,
-} from "@trireme/workload";
-import { sustainedClock } from "./characteristics.ts";
-import { type Communication, communication } from "./groups.ts";
-import { type Pricer, rooflinePricer } from "./pricer.ts";
-import { type PricedOperator, type StageCosts, stageCosts } from "./stage-costs.ts";
+import type { Cluster } from "@trireme/topology";
+import { type Model, type Operator, type Pass, type Plan, stageOperators } from "@trireme/workload";
+import type { Communication } from "./groups.ts";
+import { type KindCosts, type PlanCosts, planCosts, sumOnRank } from "./plan-costs.ts";
+import type { Pricer } from "./pricer.ts";
+import { type PlanPrices, Prices } from "./prices.ts";
+
+/** An operator of a pass with its time. */
+export interface PricedOperator {
+  readonly operator: Operator;
+  /** One execution. */
+  readonly seconds: Seconds;
+}
 
 /** Costs per stage are of one microbatch on one rank and contain exposed communication. */
 export interface StepCosts {
@@ -51,65 +49,74 @@ export interface StepOptions {
 
 /** Prices every stage of a plan; stages that compute the same are priced once. */
 export function stepCosts(o: StepOptions): StepCosts {
-  const { model, plan, cluster } = o;
-  const device = hostOf(cluster, 0).accelerator;
-  const pricer =
-    o.pricer ?? rooflinePricer(device, plan.precision, { clock: sustainedClock(device) });
-  const network = communication(cluster, plan);
-  const list = stages(model, plan);
-  const known = new Map<string, StageCosts>();
-  const costs = list.map((s) => {
-    const key = `${s.layers} ${s.embedding} ${s.head}`;
-    const found = known.get(key);
-    if (found !== undefined) return found;
-    const made = stageCosts(model, plan, s, pricer, network);
-    known.set(key, made);
-    return made;
-  });
-  const of = (pick: (c: StageCosts) => number): Float64Array => Float64Array.from(costs, pick);
-  const boundary = plan.pp > 1 ? boundaryBytes(model, plan) : 0;
-  const shared = model.tied && list.length > 1;
+  return stepCostsOf(o, planCosts(new Prices(o), o.plan));
+}
+
+/** The same as arrays, from what was priced by kind. */
+function stepCostsOf(o: StepOptions, costs: PlanCosts): StepCosts {
+  const { kinds } = costs;
+  const { kindOf } = costs.own.list;
+  const { pp } = o.plan;
   return {
-    forward: of((c) => c.forward),
-    inputGradient: of((c) => c.inputGradient),
-    weightGradient: of((c) => c.weightGradient),
-    recompute: of((c) => c.recompute),
+    forward: perStage(kinds, kindOf, "forward"),
+    inputGradient: perStage(kinds, kindOf, "inputGradient"),
+    weightGradient: perStage(kinds, kindOf, "weightGradient"),
+    recompute: perStage(kinds, kindOf, "recompute"),
     tensorParallel: {
-      forward: of((c) => c.tensorParallel.forward),
-      backward: of((c) => c.tensorParallel.backward),
+      forward: perStage(kinds, kindOf, "tensorParallelForward"),
+      backward: perStage(kinds, kindOf, "tensorParallelBackward"),
     },
-    sharding: { forward: of((c) => c.sharding.forward), backward: of((c) => c.sharding.backward) },
-    boundary,
-    pointToPoint: network.send(boundary) + regather(plan, boundary, network),
-    optimizer: perRank(plan, list, (_, i) => costs[i]!.update),
-    gradientBytes: perRank(
-      plan,
-      list,
-      (s) => stageParameters(model, plan, s).total * bytesOf(plan.gradientPrecision),
-    ),
-    sharedBytes: shared ? tableBytes(model, plan) : 0,
-    communication: network,
-    operators: (stage, pass) => costs[stage]!.priced.filter((x) => x.operator.pass === pass),
+    sharding: {
+      forward: perStage(kinds, kindOf, "shardingForward"),
+      backward: perStage(kinds, kindOf, "shardingBackward"),
+    },
+    boundary: costs.boundary,
+    pointToPoint: costs.pointToPoint,
+    optimizer: perRank(kinds, kindOf, pp, "update"),
+    gradientBytes: perRank(kinds, kindOf, pp, "gradientBytes"),
+    sharedBytes: costs.sharedBytes,
+    communication: costs.own.communication,
+    operators: kernels(o.model, o.plan, costs.own),
   };
 }
 
-/** Scatter/gather puts the boundary together again among the tensor-parallel ranks that receive it. */
-function regather(plan: Plan, boundary: Bytes, network: Communication): Seconds {
-  if (!plan.scatterGather || plan.sequenceParallel) return 0;
-  return network.collective("all-gather", "tp", boundary * plan.tp);
+function perStage(
+  kinds: readonly KindCosts[],
+  kindOf: Uint32Array,
+  field: keyof KindCosts,
+): Float64Array {
+  const values = new Float64Array(kindOf.length);
+  for (let s = 0; s < values.length; s++) values[s] = kinds[kindOf[s]!]![field];
+  return values;
 }
 
-/** Sums something over the stages of each pipeline rank. */
+/** Stages are dealt to the pipeline ranks in turn. */
 function perRank(
-  plan: Plan,
-  list: readonly Stage[],
-  value: (s: Stage, i: number) => number,
+  kinds: readonly KindCosts[],
+  kindOf: Uint32Array,
+  ranks: number,
+  field: keyof KindCosts,
 ): Float64Array {
-  const sums = new Float64Array(plan.pp);
-  for (const [i, s] of list.entries()) sums[i % plan.pp] = sums[i % plan.pp]! + value(s, i);
+  const sums = new Float64Array(ranks);
+  for (let rank = 0; rank < ranks; rank++) {
+    sums[rank] = sumOnRank(kinds, kindOf, ranks, rank, field);
+  }
   return sums;
 }
 
-function tableBytes(model: Model, plan: Plan): Bytes {
-  return Math.ceil(model.vocab / plan.tp) * model.hidden * bytesOf(plan.gradientPrecision);
+/** The kernels of stages with their times, looked up when asked for. */
+function kernels(m: Model, p: Plan, own: PlanPrices): StepCosts["operators"] {
+  const known = new Map<number, readonly PricedOperator[]>();
+  return (stage, pass) => {
+    const kind = own.list.kindOf[stage]!;
+    let priced = known.get(kind);
+    if (priced === undefined) {
+      priced = stageOperators(m, p, own.list.kinds[kind]!).operators.map((operator) => ({
+        operator,
+        seconds: own.pricer.operator(operator),
+      }));
+      known.set(kind, priced);
+    }
+    return priced.filter((x) => x.operator.pass === pass);
+  };
 }

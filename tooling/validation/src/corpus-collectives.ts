@@ -1,6 +1,8 @@
 /** Collectives measured alone, as bus bandwidth. */
 import { type PricedOperation, collectiveTime } from "@trireme/collectives";
 import { GBps } from "@trireme/core";
+import { interval } from "@trireme/cost-model";
+import { hostOf } from "@trireme/topology";
 import { clusterOf } from "./corpus-hardware.ts";
 import { type CorpusRow, number, text } from "./corpus-row.ts";
 import type { Group, Outcome } from "./outcome.ts";
@@ -37,10 +39,13 @@ export function collectiveOutcome(row: CorpusRow): Outcome {
   const share = (ranks - 1) / ranks;
   const measured = ((operation === "all-reduce" ? 2 : 1) * share * bytes) / GBps(bus);
   const devices = Array.from({ length: ranks }, (_, i) => i);
+  const predicted = collectiveTime({ operation, bytes, cluster, ranks: devices });
+  const { accelerator } = hostOf(cluster, 0);
   return {
     group,
     id: row.id,
     measured,
-    predicted: collectiveTime({ operation, bytes, cluster, ranks: devices }),
+    predicted,
+    interval: interval("collective", predicted, accelerator),
   };
 }

@@ -1,6 +1,6 @@
 /** Matrix products and attention measured alone. */
 import { TriremeError } from "@trireme/core";
-import { rooflinePricer } from "@trireme/cost-model";
+import { interval, rooflinePricer } from "@trireme/cost-model";
 import { type Operator, defineModel, definePlan, stageOperators, stages } from "@trireme/workload";
 import { acceleratorOf } from "./corpus-hardware.ts";
 import { type CorpusRow, number, text } from "./corpus-row.ts";
@@ -9,10 +9,12 @@ import type { Group, Outcome } from "./outcome.ts";
 /** The outcome of a product or an attention row. */
 export function kernelOutcome(row: CorpusRow): Outcome {
   const sure = row.confidence === "high";
+  const gemm = groupsOf(row) === undefined ? "gemm" : "grouped-gemm";
+  const kind = row.kind === "gemm" ? gemm : "attention";
   const group: Group = {
-    id: sure ? row.kind : `${row.kind}-unsure`,
+    id: sure ? kind : `${kind}-unsure`,
     source: "corpus",
-    kind: `${row.kind} time`,
+    kind: `${kind} time`,
     ...(sure ? { target: { medianError: 0.08 } } : {}),
   };
   const skip = (reason: string): Outcome => ({ group, id: row.id, skipped: reason });
@@ -26,7 +28,13 @@ export function kernelOutcome(row: CorpusRow): Outcome {
     const time = row.kind === "gemm" ? productOf(row, precision) : attentionOf(row);
     if (typeof time === "string") return skip(time);
     const predicted = time.operators.reduce((sum, o) => sum + o.count * pricer.operator(o), 0);
-    return { group, id: row.id, measured: time.measured, predicted };
+    return {
+      group,
+      id: row.id,
+      measured: time.measured,
+      predicted,
+      interval: interval(kind, predicted, a),
+    };
   } catch (error) {
     if (error instanceof TriremeError) return skip(`refused: ${error.message}`);
     throw error;
@@ -38,32 +46,89 @@ interface Kernel {
   readonly measured: number;
 }
 
-function productOf(row: CorpusRow, precision: "bf16" | "fp8" | "fp4"): Kernel | string {
+function productOf(row: CorpusRow, precision: ProductPrecision): Kernel | string {
   const p = row.parallel;
   const [m, n, k] = ["M", "N", "K"].map((key) => number(p, key));
   if (m === undefined || n === undefined || k === undefined) return "missing: M, N, K";
-  if (number(p, "groups") !== undefined || text(p, "groups") !== "")
-    return "not covered: grouped products";
-  const flops = 2 * m * n * k;
+  const groups = groupsOf(row) ?? 1;
+  const whole = text(p, "pass_").startsWith("fwd+bwd");
+  const each = splitOver(row, groups, m, k);
+  const operators = whole
+    ? forwardAndBackward(groups, each.m, n, k, precision)
+    : [product(precision, groups, each.m, n, each.k)];
+  const flops = operators.reduce((sum, o) => sum + (o.kind === "gemm" ? o.flops : 0), 0);
   const micro = number(row.measured, "time_us");
   const rate = number(row.measured, "tflops");
   const measured =
     micro === undefined ? (rate === undefined ? undefined : flops / (rate * 1e12)) : micro * 1e-6;
-  if (measured === undefined) return "missing: time";
+  return measured === undefined ? "missing: time" : { operators, measured };
+}
+
+/** Groups of a grouped product; undefined for a single one. */
+function groupsOf(row: CorpusRow): number | undefined {
+  const stated = number(row.parallel, "groups");
+  if (stated !== undefined) return stated;
+  const noted = /(\d+) groups/.exec(row.notes)?.[1];
+  return noted === undefined ? undefined : Number(noted);
+}
+
+type ProductPrecision = "bf16" | "fp8" | "fp4";
+
+/** Rows and inner dimension of one group: the tokens are shared out, in a weight gradient the inner dimension. */
+function splitOver(row: CorpusRow, groups: number, m: number, k: number): { m: number; k: number } {
+  if (groups === 1 || row.notes.includes("M is per group")) return { m, k };
+  return row.notes.startsWith("wgrad") ? { m, k: k / groups } : { m: m / groups, k };
+}
+
+function product(
+  precision: ProductPrecision,
+  batch: number,
+  m: number,
+  n: number,
+  k: number,
+): Operator {
   const operand = precision === "bf16" ? 2 : precision === "fp8" ? 1 : 0.5;
-  const bytes = operand * k * (m + n) + 2 * m * n;
-  const key = `gemm/${precision}/forward/1x${m}x${n}x${k}`;
-  const product: Operator = {
-    key,
+  return {
+    key: `gemm/${precision}/forward/${batch}x${m}x${n}x${k}`,
     kind: "gemm",
     form: precision,
     pass: "forward",
-    shape: [1, m, n, k],
-    flops,
-    bytes,
+    shape: [batch, m, n, k],
+    flops: 2 * batch * m * n * k,
+    bytes: batch * (operand * k * (m + n) + 2 * m * n),
     count: 1,
   };
-  return { operators: [product], measured };
+}
+
+/** The three products of a grouped layer, and for quantised ones the casts of input, weights and output gradient. */
+function forwardAndBackward(
+  groups: number,
+  m: number,
+  n: number,
+  k: number,
+  precision: ProductPrecision,
+): Operator[] {
+  const products = [
+    product(precision, groups, m, n, k),
+    product(precision, groups, m, k, n),
+    product(precision, groups, n, k, m),
+  ];
+  if (precision === "bf16") return products;
+  return [...products, cast(groups * m, k), cast(groups * n, k), cast(groups * m, n)];
+}
+
+/** Reads 16 bits twice, for the largest value and to cast, and writes 8 bits along rows and along columns. */
+function cast(rows: number, width: number): Operator {
+  return {
+    key: `activation/cast-fp8/forward/${rows}x${width}`,
+    kind: "activation",
+    form: "cast-fp8",
+    pass: "forward",
+    shape: [rows, width],
+    flops: 3 * rows * width,
+    bytes: 6 * rows * width,
+    count: 1,
+  };
 }
 
 function attentionOf(row: CorpusRow): Kernel | string {

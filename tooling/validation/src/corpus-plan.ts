@@ -96,9 +96,11 @@ function planOf(row: CorpusRow): PlanOptions | string {
     sequenceParallel: text(f, "sp") === "true",
     zero: zeroStage(row),
     recompute: recomputation(text(f, "recompute")),
-    flashAttention: !/unfused|fused softmax|megatron-lm default|torch \(/.test(
-      text(f, "attention_impl"),
-    ),
+    flashAttention:
+      text(f, "transformer_impl") !== "local" &&
+      !/unfused|fused softmax|megatron-lm default|torch \(/.test(text(f, "attention_impl")),
+    // Megatron-LM's functional tests leave its default (arguments.py: attention and hidden dropout 0.1).
+    ...(row.dataset === "megatron_golden" ? { dropout: 0.1 } : {}),
     ...flashGeneration(row),
     ...precisions(text(f, "precision")),
     ...conventions(text(f, "framework")),

@@ -1,5 +1,7 @@
 /** What became of one measurement: compared with a prediction, or skipped for a stated reason. */
 
+import type { Interval } from "@trireme/cost-model";
+
 /** Groups of measurements that are scored together. */
 export interface Group {
   /** Stable name of the score's line. */
@@ -31,6 +33,8 @@ export interface Compared {
   readonly predicted: number;
   /** Measurements that differ in layout only share a family: their order is scored too. */
   readonly family?: string;
+  /** Where four in five such measurements should lie. */
+  readonly interval?: Interval;
   /** What the prediction consists of, for people to read. */
   readonly detail?: string;
 }

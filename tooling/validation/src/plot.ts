@@ -3,18 +3,28 @@ import { type Compared, type Outcome, isCompared } from "./outcome.ts";
 
 const size = 640;
 const margin = 56;
-const colours = [
-  "#1b6ca8",
-  "#c8553d",
-  "#3a7d44",
-  "#8f5fbf",
-  "#b8860b",
-  "#4a4e69",
-  "#0f8b8d",
-  "#d1495b",
-];
+/** Outlines around the origin, drawn with the same ink: circle, square, triangle, diamond, cross. */
+const marks = [
+  "M-2.2,0a2.2,2.2 0 1,0 4.4,0a2.2,2.2 0 1,0 -4.4,0Z",
+  "M-2,-2H2V2H-2Z",
+  "M0,-2.6L2.5,1.8H-2.5Z",
+  "M0,-2.8L2.8,0L0,2.8L-2.8,0Z",
+  "M-2.4,-0.8H-0.8V-2.4H0.8V-0.8H2.4V0.8H0.8V2.4H-0.8V0.8H-2.4Z",
+] as const;
 
-/** The plot of every iteration time, one colour a group; the line is equality, the band ±20 %. */
+/** How a series is drawn: no two of them share their colour, nor neighbours their mark. */
+interface Style {
+  readonly colour: string;
+  readonly mark: string;
+}
+
+/** The style of series `i` of `count`: hues around the wheel, every other one darker. */
+function styleOf(i: number, count: number): Style {
+  const hue = Math.round((360 * i) / count);
+  return { colour: `hsl(${hue} 70% ${i % 2 === 0 ? 42 : 28}%)`, mark: marks[i % marks.length]! };
+}
+
+/** The plot of every iteration time, a colour and a mark a group; the line is equality, the band ±20 %. */
 export function scatter(outcomes: readonly Outcome[]): string {
   const points = outcomes.filter(
     (o): o is Compared =>
@@ -40,9 +50,9 @@ export function scatter(outcomes: readonly Outcome[]): string {
     `<text x="${size / 2}" y="${size - 12}" text-anchor="middle">measured, seconds</text>`,
     `<text x="16" y="${size / 2}" text-anchor="middle" transform="rotate(-90 16 ${size / 2})">predicted, seconds</text>`,
     ...points.map((p) =>
-      dot(p, x(p.measured), y(p.predicted), colours[groups.indexOf(p.group.id) % colours.length]!),
+      dot(x(p.measured), y(p.predicted), styleOf(groups.indexOf(p.group.id), groups.length)),
     ),
-    ...groups.map((g, i) => legend(g, i)),
+    ...groups.map((g, i) => legend(g, i, styleOf(i, groups.length))),
     "</svg>",
   ].join("\n")}\n`;
 }
@@ -57,11 +67,11 @@ function tick(value: number, x: number, y: number): string[] {
   ];
 }
 
-function dot(p: Compared, x: number, y: number, colour: string): string {
-  return `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="2.2" fill="${colour}" fill-opacity="0.55"/>`;
+function dot(x: number, y: number, { colour, mark }: Style): string {
+  return `<path transform="translate(${x.toFixed(1)} ${y.toFixed(1)})" d="${mark}" fill="${colour}" fill-opacity="0.6"/>`;
 }
 
-function legend(group: string, i: number): string {
+function legend(group: string, i: number, { colour, mark }: Style): string {
   const y = margin + 8 + 15 * i;
-  return `<circle cx="${margin + 12}" cy="${y}" r="4" fill="${colours[i % colours.length]!}"/><text x="${margin + 22}" y="${y + 4}">${group}</text>`;
+  return `<path transform="translate(${margin + 12} ${y}) scale(1.8)" d="${mark}" fill="${colour}"/><text x="${margin + 22}" y="${y + 4}">${group}</text>`;
 }

@@ -28,6 +28,7 @@ export function predictStep(
       id,
       measured,
       predicted: e.step,
+      interval: e.interval,
       detail: describe(e.breakdown),
       ...(family === undefined ? {} : { family }),
     };

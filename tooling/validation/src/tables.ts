@@ -1,7 +1,8 @@
 /** Scores a table of measurements, recognised by its header. */
 import { collectiveTime } from "@trireme/collectives";
 import { GBps, Gbps, TFLOPS } from "@trireme/core";
-import { type Cluster, type Host, defineCluster, host } from "@trireme/topology";
+import { interval } from "@trireme/cost-model";
+import { type Cluster, type Host, defineCluster, host, hostOf } from "@trireme/topology";
 import { type PlanOptions, defineModel, model, modelFlops } from "@trireme/workload";
 import { type Table, numberIn, parseTable } from "./csv-table.ts";
 import type { Group, Outcome } from "./outcome.ts";
@@ -223,5 +224,12 @@ function allReduce(row: Row, id: string): Outcome {
   const predicted = collectiveTime({ operation: "all-reduce", bytes, cluster, ranks: devices });
   const measured = numberIn(row, "time_ns")! * 1e-9;
   const rate = `${(bytes / predicted / GBps(1)).toFixed(0)} GB/s`;
-  return { group, id, measured, predicted, detail: `${devices.length} ranks, ${bytes} B, ${rate}` };
+  return {
+    group,
+    id,
+    measured,
+    predicted,
+    interval: interval("collective", predicted, hostOf(cluster, 0).accelerator),
+    detail: `${devices.length} ranks, ${bytes} B, ${rate}`,
+  };
 }

@@ -1,0 +1,101 @@
+/** The costs of a plan by kind of stage: as many numbers as there are different stages. */
+import type { Bytes, Seconds } from "@trireme/core";
+import {
+  type Model,
+  type Plan,
+  type Stage,
+  boundaryBytes,
+  bytesOf,
+  stageParameters,
+} from "@trireme/workload";
+import type { Communication } from "./groups.ts";
+import { type PlanPrices, type Prices, stageOf } from "./prices.ts";
+import { shardingCosts } from "./stage-costs.ts";
+
+/** One microbatch through a stage of one kind, exposed communication included; and its once per step. */
+export interface KindCosts {
+  readonly forward: Seconds;
+  readonly recompute: Seconds;
+  readonly inputGradient: Seconds;
+  readonly weightGradient: Seconds;
+  readonly tensorParallelForward: Seconds;
+  readonly tensorParallelBackward: Seconds;
+  readonly shardingForward: Seconds;
+  readonly shardingBackward: Seconds;
+  readonly update: Seconds;
+  readonly gradientBytes: Bytes;
+}
+
+/** The costs of one plan. */
+export interface PlanCosts {
+  readonly own: PlanPrices;
+  /** By kind of stage. */
+  readonly kinds: readonly KindCosts[];
+  /** See `StepCosts`. */
+  readonly boundary: Bytes;
+  readonly pointToPoint: Seconds;
+  readonly sharedBytes: Bytes;
+}
+
+/** Prices a plan. */
+export function planCosts(prices: Prices, plan: Plan): PlanCosts {
+  const { model } = prices;
+  const own = prices.of(plan);
+  const { list, communication } = own;
+  const kinds: KindCosts[] = [];
+  for (const s of list.kinds) kinds.push(kindCosts(model, plan, s, own));
+  const boundary = plan.pp > 1 ? boundaryBytes(model, plan) : 0;
+  return {
+    own,
+    kinds,
+    boundary,
+    pointToPoint: communication.send(boundary) + regather(plan, boundary, communication),
+    sharedBytes: model.tied && list.stages.length > 1 ? tableBytes(model, plan) : 0,
+  };
+}
+
+/** The sum of a cost over the stages of a pipeline rank, in model order. */
+export function sumOnRank(
+  kinds: readonly KindCosts[],
+  kindOf: Uint32Array,
+  ranks: number,
+  rank: number,
+  field: keyof KindCosts,
+): number {
+  let sum = 0;
+  for (let s = rank; s < kindOf.length; s += ranks) sum += kinds[kindOf[s]!]![field];
+  return sum;
+}
+
+function kindCosts(m: Model, p: Plan, s: Stage, own: PlanPrices): KindCosts {
+  const costs = stageOf(own, s);
+  const { compute, exposed } = costs;
+  const { blocks } = own.shape;
+  const held = stageParameters(m, p, s).total;
+  const sharding = shardingCosts(p, s, held, costs, blocks.sharding, own.communication);
+  // ZeRO leaves each replica the update of its share.
+  const updated = p.zero >= 1 ? Math.ceil(held / (p.dp * p.cp)) : held;
+  return {
+    forward: compute.forward + exposed.forward + sharding.forward,
+    recompute: compute.recompute + exposed.recompute,
+    inputGradient: compute["input-gradient"] + exposed["input-gradient"] + sharding.backward,
+    weightGradient: compute["weight-gradient"] + exposed["weight-gradient"],
+    tensorParallelForward: exposed.forward,
+    tensorParallelBackward:
+      exposed.recompute + exposed["input-gradient"] + exposed["weight-gradient"],
+    shardingForward: sharding.forward,
+    shardingBackward: sharding.backward,
+    update: held > 0 ? blocks.update.seconds(updated) : 0,
+    gradientBytes: held * bytesOf(p.gradientPrecision),
+  };
+}
+
+/** Scatter/gather puts the boundary together again among the tensor-parallel ranks that receive it. */
+function regather(plan: Plan, boundary: Bytes, network: Communication): Seconds {
+  if (!plan.scatterGather || plan.sequenceParallel) return 0;
+  return network.collective("all-gather", "tp", boundary * plan.tp);
+}
+
+function tableBytes(model: Model, plan: Plan): Bytes {
+  return Math.ceil(model.vocab / plan.tp) * model.hidden * bytesOf(plan.gradientPrecision);
+}

@@ -1,0 +1,30 @@
+/** What of a plan the times of its kernels depend on, as a text: plans with the same key share them. */
+import { type Plan, microbatches } from "@trireme/workload";
+
+/**
+ * Fields that place and schedule kernels and messages but do not shape them. Every other field is part of the
+ * key, one that a plan gains later too: a needless distinction costs time, a missing one is wrong.
+ */
+const placing: ReadonlySet<string> = new Set<keyof Plan>([
+  "dp",
+  "pp",
+  "vpp",
+  "globalBatch",
+  "schedule",
+  "stageLayers",
+  "scatterGather",
+  "overlapDataParallel",
+  "overlapGradientProducts",
+  "overlapTensorParallel",
+  "overlapPointToPoint",
+]);
+
+/** The key. Beside the fields: whether gradients accumulate, and whether anything is sharded over replicas. */
+export function shapeKey(p: Plan): string {
+  let key = `${microbatches(p) > 1} ${p.dp * p.cp > 1}`;
+  for (const [name, value] of Object.entries<unknown>({ ...p })) {
+    if (placing.has(name)) continue;
+    key += ` ${name} ${typeof value === "string" ? value : JSON.stringify(value)}`;
+  }
+  return key;
+}

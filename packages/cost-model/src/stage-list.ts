@@ -1,0 +1,40 @@
+/** The stages of a plan, and which of them, and which pipeline ranks, cost the same. */
+import { type Model, type Plan, type Stage, stages } from "@trireme/workload";
+
+/** Stages in model order; those of one kind hold as many layers and the same ends. */
+export interface StageList {
+  readonly stages: readonly Stage[];
+  /** One stage of each kind. */
+  readonly kinds: readonly Stage[];
+  /** Kind of each stage. */
+  readonly kindOf: Uint32Array;
+  /** One pipeline rank of each kind: those that hold stages of the same kinds in the same order. */
+  readonly rankKinds: readonly number[];
+  /** Kind of each pipeline rank. */
+  readonly rankKindOf: Uint32Array;
+}
+
+/** Lists the stages of `p`. */
+export function stageList(m: Model, p: Plan): StageList {
+  const list = stages(m, p);
+  const kinds: Stage[] = [];
+  const kindOf = Uint32Array.from(list, (s) => {
+    const known = kinds.findIndex(
+      (k) => k.layers === s.layers && k.embedding === s.embedding && k.head === s.head,
+    );
+    return known >= 0 ? known : kinds.push(s) - 1;
+  });
+  const rankKinds: number[] = [];
+  const rankKindOf = Uint32Array.from({ length: p.pp }, (_, rank) => {
+    const known = rankKinds.findIndex((other) => sameRank(kindOf, p.pp, rank, other));
+    return known >= 0 ? known : rankKinds.push(rank) - 1;
+  });
+  return { stages: list, kinds, kindOf, rankKinds, rankKindOf };
+}
+
+function sameRank(kindOf: Uint32Array, ranks: number, a: number, b: number): boolean {
+  for (let i = 0; i < kindOf.length; i += ranks) {
+    if (kindOf[a + i] !== kindOf[b + i]) return false;
+  }
+  return true;
+}

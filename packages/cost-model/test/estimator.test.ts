@@ -1,0 +1,90 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { TriremeError } from "@trireme/core";
+import { type Cluster, defineCluster, hostOf } from "@trireme/topology";
+import { type Model, definePlan, model, stages } from "@trireme/workload";
+import {
+  type Estimate,
+  estimate,
+  estimator,
+  measuredPricer,
+  rooflinePricer,
+  stepCosts,
+  sustainedClock,
+} from "@trireme/cost-model";
+import { clusters, models, randomPlan } from "./random-plan.ts";
+import { referenceStage } from "./reference-stage.ts";
+
+test("an estimator that has seen other plans gives the digits of one that has not", () => {
+  // 84 plans of each of twelve pairs: a thousand.
+  let compared = 0;
+  for (const m of models) {
+    for (const cluster of clusters) {
+      const remembering = estimator({ model: m, cluster, checkMemory: false });
+      fc.assert(
+        fc.property(randomPlan(m), (plan) => {
+          const afresh = estimate({ model: m, plan, cluster, checkMemory: false });
+          expect(remembering(plan)).toStrictEqual(afresh);
+          compared++;
+        }),
+        { numRuns: 84 },
+      );
+    }
+  }
+  expect(compared).toBeGreaterThanOrEqual(1000);
+});
+
+function checkAgainstReference(m: Model, cluster: Cluster): void {
+  const device = hostOf(cluster, 0).accelerator;
+  fc.assert(
+    fc.property(randomPlan(m), (plan) => {
+      fc.pre(device.peak[plan.precision] !== undefined);
+      fc.pre(plan.matrixPrecision === undefined || device.peak[plan.matrixPrecision] !== undefined);
+      const costs = stepCosts({ model: m, plan, cluster });
+      const pricer = rooflinePricer(device, plan.precision, { clock: sustainedClock(device) });
+      const updates = new Float64Array(plan.pp);
+      for (const s of stages(m, plan)) {
+        const i = s.stage;
+        const expected = referenceStage(m, plan, s, pricer, costs.communication);
+        expect(costs.forward[i]).toBe(expected.forward);
+        expect(costs.recompute[i]).toBe(expected.recompute);
+        expect(costs.inputGradient[i]).toBe(expected.inputGradient);
+        expect(costs.weightGradient[i]).toBe(expected.weightGradient);
+        expect(costs.tensorParallel.forward[i]).toBe(expected.tensorParallel.forward);
+        expect(costs.tensorParallel.backward[i]).toBe(expected.tensorParallel.backward);
+        expect(costs.sharding.forward[i]).toBe(expected.sharding.forward);
+        expect(costs.sharding.backward[i]).toBe(expected.sharding.backward);
+        updates[i % plan.pp]! += expected.update;
+      }
+      expect(costs.optimizer).toStrictEqual(updates);
+    }),
+    { numRuns: 50 },
+  );
+}
+
+test("stages put together from blocks are the sum of their own operators, to the last digit", () => {
+  for (const m of models) for (const cluster of clusters) checkAgainstReference(m, cluster);
+});
+
+test("what an estimator has refused does not change what it says next", () => {
+  const m = model("llama3-8b");
+  const cluster = defineCluster({ host: "dgx-v100-32", hosts: 1 });
+  const price = estimator({ model: m, cluster });
+  const bf16 = definePlan(m, { globalBatch: 8, tp: 8, sequence: 1024 });
+  const fp16 = definePlan(m, { globalBatch: 8, tp: 8, sequence: 1024, precision: "fp16" });
+  const first: Estimate = price(bf16);
+  expect(first).toMatchObject({ ok: false, reason: "v100-32 has no bf16 arithmetic; use fp16" });
+  expect(price(fp16).ok).toBe(true);
+  expect(price(bf16)).toStrictEqual(first);
+});
+
+test("a pricer that is passed in prices every plan of the estimator", () => {
+  const m = model("llama3-8b");
+  const cluster = defineCluster({ host: "dgx-h100", hosts: 1 });
+  const plan = definePlan(m, { globalBatch: 8, tp: 8 });
+  const flat = estimator({ model: m, cluster, pricer: { operator: () => 1e-3 } });
+  // 33 layers' worth of kernels at a millisecond each outlast anything the roofline says.
+  expect(flat(plan)).toMatchObject({ ok: true });
+  const unmeasured = estimator({ model: m, cluster, pricer: measuredPricer(new Map()) });
+  expect(() => unmeasured(plan)).toThrow(TriremeError);
+});

@@ -1,0 +1,229 @@
+import { expect, test } from "vitest";
+import { defineCluster } from "@trireme/topology";
+import { type Plan, definePlan, model, ranks } from "@trireme/workload";
+import { type Cost, estimate } from "@trireme/cost-model";
+
+const llama = model("llama3-8b");
+
+/** Each option flipped on a case where it matters: [what is flipped, base, change, expected]. */
+const flips: readonly (readonly [
+  string,
+  Partial<Plan>,
+  Partial<Plan>,
+  (a: Cost, b: Cost) => boolean,
+])[] = [
+  [
+    "sequence parallelism saves activations",
+    { tp: 8 },
+    { sequenceParallel: true },
+    (a, b) => b.memory.activations < a.memory.activations,
+  ],
+  [
+    "scatter/gather makes boundaries cheaper",
+    { tp: 8, pp: 4 },
+    { scatterGather: true },
+    (a, b) => b.breakdown.pointToPoint < a.breakdown.pointToPoint,
+  ],
+  [
+    "full recomputation trades time for memory",
+    {},
+    { recompute: "full" },
+    (a, b) =>
+      b.breakdown.compute > 1.2 * a.breakdown.compute &&
+      b.memory.activations < a.memory.activations,
+  ],
+  [
+    "selective recomputation trades time for memory",
+    { flashAttention: false },
+    { recompute: "selective" },
+    (a, b) =>
+      b.breakdown.compute > a.breakdown.compute && b.memory.activations < a.memory.activations,
+  ],
+  [
+    "fp32 is slower and larger",
+    {},
+    { precision: "fp32" },
+    (a, b) => b.step > 2 * a.step && b.memory.weights === 2 * a.memory.weights,
+  ],
+  [
+    "16-bit gradients halve their reduction",
+    { dp: 16 },
+    { gradientPrecision: "bf16" },
+    (a, b) => b.breakdown.dataParallel < 0.6 * a.breakdown.dataParallel,
+  ],
+  [
+    "ZeRO 1 shares the optimizer",
+    { dp: 16 },
+    { zero: 1 },
+    (a, b) =>
+      b.memory.optimizer < a.memory.optimizer && b.breakdown.optimizer < a.breakdown.optimizer,
+  ],
+  [
+    "ZeRO 3 shares the weights and communicates more",
+    { dp: 16, zero: 2 },
+    { zero: 3 },
+    (a, b) =>
+      b.memory.weights < a.memory.weights && b.breakdown.dataParallel > a.breakdown.dataParallel,
+  ],
+  [
+    "plain attention is slower and larger",
+    {},
+    { flashAttention: false },
+    (a, b) => b.step > a.step && b.memory.activations > a.memory.activations,
+  ],
+  [
+    "dropout costs time and masks",
+    {},
+    { dropout: 0.1 },
+    (a, b) => b.step > a.step && b.memory.activations > a.memory.activations,
+  ],
+  [
+    "overlap hides gradients",
+    { dp: 16 },
+    { overlapDataParallel: true },
+    (a, b) => b.breakdown.dataParallel < a.breakdown.dataParallel,
+  ],
+  [
+    "overlap hides tensor parallelism",
+    { tp: 8, sequenceParallel: true },
+    { overlapTensorParallel: true },
+    (a, b) => b.breakdown.tensorParallel < a.breakdown.tensorParallel,
+  ],
+  [
+    "overlap hides sends",
+    { pp: 4 },
+    { overlapPointToPoint: true },
+    (a, b) => b.breakdown.pointToPoint < a.breakdown.pointToPoint,
+  ],
+  [
+    "interleaving shrinks the bubble",
+    { pp: 4 },
+    { vpp: 2, schedule: "interleaved" },
+    (a, b) => b.breakdown.bubble < a.breakdown.bubble,
+  ],
+  [
+    "GPipe keeps every microbatch",
+    { pp: 4, globalBatch: 64 },
+    { schedule: "gpipe" },
+    (a, b) => b.memory.activations > a.memory.activations,
+  ],
+  [
+    "larger microbatches make a larger bubble",
+    { pp: 4 },
+    { microbatch: 4 },
+    (a, b) => b.breakdown.bubble > a.breakdown.bubble,
+  ],
+  [
+    "a longer sequence costs more per token",
+    {},
+    { sequence: 32_768 },
+    (a, b) => b.tokensPerSecond < a.tokensPerSecond,
+  ],
+  [
+    "an uneven layout waits for its longest stage",
+    { pp: 4 },
+    { stageLayers: [5, 5, 5, 17] },
+    (a, b) => b.step > 1.5 * a.step,
+  ],
+  ["more replicas share the work", { globalBatch: 64 }, { dp: 4 }, (a, b) => b.step < 0.4 * a.step],
+  [
+    "context parallelism splits activations and talks",
+    {},
+    { cp: 4 },
+    (a, b) => b.memory.activations < 0.3 * a.memory.activations && b.breakdown.tensorParallel > 0,
+  ],
+  [
+    "quantised products are faster and keep less",
+    {},
+    { matrixPrecision: "fp8" },
+    (a, b) =>
+      b.breakdown.compute < a.breakdown.compute && b.memory.activations < a.memory.activations,
+  ],
+  ["older attention kernels are slower", {}, { flashVersion: 1 }, (a, b) => b.step > a.step],
+  [
+    "norms from elementary operations are slower and larger",
+    {},
+    { fusedNorm: false },
+    (a, b) => b.step > a.step && b.memory.activations > a.memory.activations,
+  ],
+  [
+    "elementwise work from elementary operations is slower and larger",
+    {},
+    { fusedElementwise: false },
+    (a, b) => b.step > a.step && b.memory.workspace > a.memory.workspace,
+  ],
+  [
+    "softmax from elementary operations is slower",
+    { flashAttention: false },
+    { fusedSoftmax: false },
+    (a, b) => b.step > a.step,
+  ],
+  [
+    "gathered logits cost time and memory",
+    { tp: 8 },
+    { vocabParallelLoss: false },
+    (a, b) => b.step > a.step && b.memory.workspace > a.memory.workspace,
+  ],
+  [
+    "blocking collectives in backward are exposed",
+    { tp: 8 },
+    { overlapGradientProducts: false },
+    (a, b) => b.breakdown.tensorParallel > a.breakdown.tensorParallel,
+  ],
+  [
+    "tensor parallelism splits weights and talks",
+    {},
+    { tp: 4 },
+    (a, b) =>
+      b.memory.weights < 0.3 * a.memory.weights &&
+      a.breakdown.tensorParallel === 0 &&
+      b.breakdown.tensorParallel > 0,
+  ],
+  [
+    "pipeline parallelism splits weights, sends and waits",
+    {},
+    { pp: 4 },
+    (a, b) =>
+      b.memory.weights < 0.5 * a.memory.weights &&
+      b.breakdown.pointToPoint > 0 &&
+      b.breakdown.bubble > a.breakdown.bubble,
+  ],
+  [
+    "a larger batch takes longer and wastes less of a pipeline",
+    { pp: 4 },
+    { globalBatch: 64 },
+    (a, b) => b.step > 3 * a.step && b.breakdown.bubble / b.step < a.breakdown.bubble / a.step,
+  ],
+  [
+    "recomputation by operator is between none and full",
+    { recompute: "operators" },
+    { recompute: "full" },
+    (a, b) =>
+      b.breakdown.compute > a.breakdown.compute && b.memory.activations < a.memory.activations,
+  ],
+];
+
+const onDgx = (o: Partial<Plan>): Cost => {
+  const plan = definePlan(llama, { globalBatch: 16, ...o });
+  const cluster = defineCluster({ host: "dgx-h100", hosts: Math.ceil(ranks(plan) / 8) });
+  const e = estimate({ model: llama, plan, cluster, checkMemory: false });
+  if (!e.ok) throw new Error(e.reason);
+  return e;
+};
+
+test.each(flips)("%s", (_, base, change, holds) => {
+  expect(holds(onDgx(base), onDgx({ ...base, ...change }))).toBe(true);
+});
+
+test("no option of a plan goes without a case", () => {
+  // Every field that a plan can have, the optional ones too.
+  const plan = definePlan(llama, {
+    globalBatch: 16,
+    pp: 2,
+    stageLayers: [16, 16],
+    flashVersion: 2,
+    matrixPrecision: "fp8",
+  });
+  const flipped = new Set(flips.flatMap(([, , change]) => Object.keys(change)));
+  expect(Object.keys(plan).filter((option) => !flipped.has(option))).toEqual([]);
+});
