@@ -17,7 +17,8 @@ import {
   parseCheckpointName,
   temporaryName,
 } from "./checkpoint-name.ts";
-import { encodeMarker } from "./marker.ts";
+import { checkFileName } from "./file-name.ts";
+import { type MarkedFile, encodeMarker } from "./marker.ts";
 
 /** A file of a checkpoint. */
 export interface CheckpointFile {
@@ -54,51 +55,108 @@ export interface CommitOptions {
   readonly keep: number;
   /** Names of all that is in `directory` now; [] where it does not exist. */
   readonly existing: readonly string[];
+  /**
+   * CRC-32 of a file's bytes, for the marker: `crc32`, or a native one; default none, since it reads
+   * every byte before the first is written.
+   */
+  readonly checksum?: (bytes: Uint8Array) => number;
 }
 
 /** The operations that commit a checkpoint, in order. */
 export function commitPlan(options: CommitOptions): readonly FileOperation[] {
-  const { directory, step, files, keep, existing } = options;
+  const { step, files, checksum } = options;
+  if (files.length === 0) {
+    throw new TriremeError(
+      "CHECKPOINT",
+      `the checkpoint of step ${step} has no files; give at least one`,
+    );
+  }
+  const { prepare, temporary, finish } = commitPhases(options);
+  const operations = [...prepare];
+  for (const { name, bytes } of files)
+    operations.push(...writeSynced(`${temporary}/${name}`, bytes));
+  const marked = files.map(({ name, bytes }) => {
+    const size = bytes.byteLength;
+    return checksum === undefined ? { name, size } : { name, size, crc32: checksum(bytes) };
+  });
+  return [...operations, ...finish(marked).operations];
+}
+
+/** A commit in the parts between which several writers write their files. */
+export interface CommitPhases {
+  /** The checkpoint's name in its directory. */
+  readonly name: string;
+  /** The directory in which every writer writes and syncs its files once `prepare` is done. */
+  readonly temporary: string;
+  readonly prepare: readonly FileOperation[];
+  /**
+   * What follows once every file is written and synced, given all of them. Once the first `durable`
+   * of the operations are done the checkpoint is complete, whatever happens to the others.
+   */
+  readonly finish: (files: readonly MarkedFile[]) => {
+    readonly operations: readonly FileOperation[];
+    readonly durable: number;
+  };
+}
+
+/** The parts of a commit; `commitPlan` is all of them with one writer's files in between. */
+export function commitPhases(
+  options: Pick<CommitOptions, "directory" | "step" | "keep" | "existing">,
+): CommitPhases {
+  const { directory, step, keep, existing } = options;
   check(options);
-  const checkpoints = existing.flatMap((name) => parseCheckpointName(name) ?? []);
+  const checkpoints = existing.flatMap((entry) => parseCheckpointName(entry) ?? []);
   const attempts = checkpoints.filter((other) => other.step === step).map(({ attempt }) => attempt);
   const name = checkpointName(step, Math.max(-1, ...attempts) + 1);
 
   const at = (entry: string): string => `${directory}/${entry}`;
   const temporary = at(temporaryName(name));
   const pointer = at(temporaryName(latestName));
-  const marker: CheckpointFile = { name: markerName, bytes: encodeMarker(step, files) };
 
   // A temporary that a crash left under this very name must not lend its files.
-  const operations: FileOperation[] = [
+  const prepare: readonly FileOperation[] = [
     { kind: "make-directory", path: directory },
     { kind: "remove", path: temporary },
     { kind: "make-directory", path: temporary },
   ];
-  for (const file of [...files, marker]) {
-    const path = `${temporary}/${file.name}`;
-    operations.push({ kind: "write", path, bytes: file.bytes }, { kind: "sync", path });
-  }
-  operations.push(
-    { kind: "sync-directory", path: temporary },
-    { kind: "rename", from: temporary, to: at(name) },
-    { kind: "sync-directory", path: directory },
-    { kind: "write", path: pointer, bytes: new TextEncoder().encode(`${name}\n`) },
-    { kind: "sync", path: pointer },
-    { kind: "rename", from: pointer, to: at(latestName) },
-    { kind: "sync-directory", path: directory },
-  );
-
   // The new one stays even where later steps exist, as they do after a return to an earlier one.
   const old = checkpoints.sort(newestFirst).slice(keep - 1);
   const stale = existing.filter((entry) => isTemporaryName(entry) && at(entry) !== temporary);
   const doomed = [...old.map((checkpoint) => checkpoint.name), ...stale];
-  for (const entry of doomed) operations.push({ kind: "remove", path: at(entry) });
-  if (doomed.length > 0) operations.push({ kind: "sync-directory", path: directory });
-  return operations;
+
+  const finish: CommitPhases["finish"] = (files) => {
+    checkFiles(files);
+    const complete: readonly FileOperation[] = [
+      ...writeSynced(`${temporary}/${markerName}`, encodeMarker(step, files)),
+      { kind: "sync-directory", path: temporary },
+      { kind: "rename", from: temporary, to: at(name) },
+      { kind: "sync-directory", path: directory },
+    ];
+    const operations: FileOperation[] = [
+      ...complete,
+      ...writeSynced(pointer, new TextEncoder().encode(`${name}\n`)),
+      { kind: "rename", from: pointer, to: at(latestName) },
+      { kind: "sync-directory", path: directory },
+    ];
+    for (const entry of doomed) operations.push({ kind: "remove", path: at(entry) });
+    if (doomed.length > 0) operations.push({ kind: "sync-directory", path: directory });
+    return { operations, durable: complete.length };
+  };
+  return { name, temporary, prepare, finish };
 }
 
-function check({ directory, step, files, keep }: CommitOptions): void {
+function writeSynced(path: string, bytes: Uint8Array): readonly FileOperation[] {
+  return [
+    { kind: "write", path, bytes },
+    { kind: "sync", path },
+  ];
+}
+
+function check({
+  directory,
+  step,
+  keep,
+}: Pick<CommitOptions, "directory" | "step" | "keep">): void {
   if (directory === "")
     throw new TriremeError("CHECKPOINT", 'the directory is ""; use "." for the current one');
   if (!Number.isSafeInteger(step) || step < 0) {
@@ -110,21 +168,12 @@ function check({ directory, step, files, keep }: CommitOptions): void {
       `keep ${keep}: at least the new checkpoint is kept; use 1 or more`,
     );
   }
-  if (files.length === 0) {
-    throw new TriremeError(
-      "CHECKPOINT",
-      `the checkpoint of step ${step} has no files; give at least one`,
-    );
-  }
+}
+
+function checkFiles(files: readonly MarkedFile[]): void {
   const names = new Set<string>([markerName]);
   for (const { name } of files) {
-    // Letters, digits and ".-_" mean the same on every file system.
-    if (!/^[A-Za-z0-9_][A-Za-z0-9._-]*$/.test(name)) {
-      throw new TriremeError(
-        "CHECKPOINT",
-        `file name ${JSON.stringify(name)}: use letters, digits, ".", "-" and "_", not starting with "." or "-"`,
-      );
-    }
+    checkFileName(name);
     if (names.has(name)) {
       throw new TriremeError(
         "CHECKPOINT",

@@ -1,13 +1,8 @@
 /**
  * The bytes of a safetensors file to tensors, strictly: before any tensor is touched its header is
- * read whole, no key may come twice, every size must agree with shape and element type, and the
- * tensors must tile the data without a hole, an overlap or a byte left over.
+ * read whole and must account for every byte.
  */
-import { nearestName } from "@trireme/core";
-import { dtypes, isDtype, tensorBytes } from "./dtype.ts";
-import { maximumHeaderBytes, metadataKey } from "./encode-safetensors.ts";
-import { SafetensorsError } from "./safetensors-error.ts";
-import { type Json, JsonNumber, JsonSyntaxError, parseStrictJson } from "./strict-json.ts";
+import { headerBytes, readHeader } from "./safetensors-header.ts";
 import type { TensorEntry } from "./tensor-entry.ts";
 
 /** A decoded file. */
@@ -18,162 +13,17 @@ export interface Safetensors {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-interface Place {
-  readonly name: string;
-  readonly dtype: TensorEntry["dtype"];
-  readonly shape: readonly number[];
-  readonly start: number;
-  readonly end: number;
-}
-
 /** Reads a whole file. Throws `SafetensorsError` with the kind of what is wrong. */
 export function decodeSafetensors(bytes: Uint8Array): Safetensors {
-  const { text, dataStart } = headerText(bytes);
-  const header = parseHeader(text);
-  let metadata: Readonly<Record<string, string>> = {};
-  const places: Place[] = [];
-  for (const [name, value] of header) {
-    if (name === metadataKey) metadata = readMetadata(value);
-    else places.push(readPlace(name, value));
-  }
-  places.sort((a, b) => a.start - b.start || a.end - b.end);
-  const size = bytes.byteLength - dataStart;
-  let expected = 0;
-  for (const { name, dtype, shape, start, end } of places) {
-    if (start !== expected || end < start) {
-      throw new SafetensorsError(
-        "InvalidOffset",
-        `tensor "${name}" lies at [${start}, ${end}); the one before it ends at ${expected}, and there may be no hole and no overlap`,
-      );
-    }
-    const needed = tensorBytes(name, dtype, shape);
-    if (end - start !== needed) {
-      throw new SafetensorsError(
-        "TensorInvalidInfo",
-        `tensor "${name}" of ${dtype} [${shape.join(", ")}] needs ${needed} bytes; its offsets give it ${end - start}`,
-      );
-    }
-    expected = end;
-  }
-  if (expected !== size) {
-    throw new SafetensorsError(
-      "MetadataIncompleteBuffer",
-      `the tensors end at ${expected}, but the file has ${size} bytes of data; it is ${size < expected ? "cut short" : "too long"}`,
-    );
-  }
-  const tensors = places.map(({ name, dtype, shape, start, end }) => ({
-    name,
-    dtype,
-    shape,
-    data: bytes.subarray(dataStart + start, dataStart + end),
-  }));
-  return { tensors, metadata };
-}
-
-function headerText(bytes: Uint8Array): { text: string; dataStart: number } {
-  if (bytes.byteLength < 8) {
-    throw new SafetensorsError(
-      "HeaderTooSmall",
-      `the file has ${bytes.byteLength} bytes; the length of the header alone takes 8`,
-    );
-  }
-  const length = new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0, true);
-  if (length > BigInt(maximumHeaderBytes)) {
-    throw new SafetensorsError(
-      "HeaderTooLarge",
-      `the header is said to have ${length} bytes; the format allows ${maximumHeaderBytes}`,
-    );
-  }
-  const dataStart = 8 + Number(length);
-  if (dataStart > bytes.byteLength) {
-    throw new SafetensorsError(
-      "InvalidHeaderLength",
-      `the header is said to have ${length} bytes, but only ${bytes.byteLength - 8} follow`,
-    );
-  }
-  try {
-    const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-    return { text: decoder.decode(bytes.subarray(8, dataStart)), dataStart };
-  } catch (cause) {
-    throw new SafetensorsError("InvalidHeader", "the header is not UTF-8", { cause });
-  }
-}
-
-function parseHeader(text: string): ReadonlyMap<string, Json> {
-  if (!text.startsWith("{")) {
-    throw new SafetensorsError(
-      "InvalidHeaderStart",
-      `the header starts with ${JSON.stringify(text.slice(0, 1))}; it must start with "{"`,
-    );
-  }
-  try {
-    const header = parseStrictJson(text);
-    if (header instanceof Map) return header;
-  } catch (cause) {
-    if (!(cause instanceof JsonSyntaxError)) throw cause;
-    throw new SafetensorsError(
-      "InvalidHeaderDeserialization",
-      `the header is no strict JSON: ${cause.message}`,
-      { cause },
-    );
-  }
-  throw malformed("the header is no JSON object");
-}
-
-function readMetadata(value: Json): Readonly<Record<string, string>> {
-  // The reference reader takes null for "none".
-  if (value === null) return {};
-  if (!(value instanceof Map)) throw malformed(`${metadataKey} is no object`);
-  for (const [key, text] of value) {
-    if (typeof text !== "string")
-      throw malformed(`${metadataKey} has ${JSON.stringify(key)} that is no string`);
-  }
-  // fromEntries defines own properties, also one named "__proto__".
-  return Object.fromEntries(value);
-}
-
-const fields = ["dtype", "shape", "data_offsets"];
-
-function readPlace(name: string, value: Json): Place {
-  const quoted = JSON.stringify(name);
-  if (!(value instanceof Map)) throw malformed(`tensor ${quoted} is no object`);
-  const missing = fields.filter((field) => !value.has(field));
-  if (missing.length > 0) throw malformed(`tensor ${quoted} has no ${missing.join(", ")}`);
-  const dtype: unknown = value.get("dtype");
-  if (typeof dtype !== "string" || !isDtype(dtype)) {
-    const near = typeof dtype === "string" ? nearestName(dtype, dtypes) : undefined;
-    throw malformed(
-      `tensor ${quoted} has dtype ${JSON.stringify(dtype)}, which is not known` +
-        (near === undefined ? "" : `; did you mean ${near}?`),
-    );
-  }
-  const shape = counts(`the shape of tensor ${quoted}`, value.get("shape"));
-  const offsets = counts(`data_offsets of tensor ${quoted}`, value.get("data_offsets"));
-  const [start, end] = offsets;
-  if (start === undefined || end === undefined || offsets.length !== 2) {
-    throw malformed(
-      `data_offsets of tensor ${quoted} has ${offsets.length} numbers; it must have 2`,
-    );
-  }
-  return { name, dtype, shape, start, end };
-}
-
-function counts(what: string, value: Json | undefined): number[] {
-  if (!Array.isArray(value)) throw malformed(`${what} is no array`);
-  return value.map((item: Json) => {
-    const count = item instanceof JsonNumber ? item.count : undefined;
-    if (count === undefined)
-      throw malformed(`${what} has an entry that is no non-negative integer`);
-    if (count > BigInt(Number.MAX_SAFE_INTEGER)) {
-      throw new SafetensorsError(
-        "ValidationOverflow",
-        `${what} has ${count}, which is above 2^53-1`,
-      );
-    }
-    return Number(count);
-  });
-}
-
-function malformed(reason: string): SafetensorsError {
-  return new SafetensorsError("InvalidHeaderDeserialization", reason);
+  const start = headerBytes(bytes, bytes.byteLength);
+  const { tensors, metadata } = readHeader(bytes.subarray(0, start), bytes.byteLength);
+  return {
+    tensors: tensors.map(({ name, dtype, shape, offset, size }) => ({
+      name,
+      dtype,
+      shape,
+      data: bytes.subarray(offset, offset + size),
+    })),
+    metadata,
+  };
 }

@@ -14,14 +14,32 @@ export const maximumHeaderBytes = 100_000_000;
 /** The key of the header that holds texts instead of a tensor. */
 export const metadataKey = "__metadata__";
 
-/**
- * The first bytes of the file (length and header), and the tensors in the order in which their data
- * must follow; for writing without holding the whole file in memory.
- */
-export function safetensorsHeader(
-  tensors: readonly TensorEntry[],
+/** A tensor without its data. */
+export type TensorInfo = Omit<TensorEntry, "data">;
+
+/** A tensor's place in a file. */
+export interface PlacedTensor extends TensorInfo {
+  /** Of its first byte, from the start of the file. */
+  readonly offset: number;
+  /** In bytes. */
+  readonly size: number;
+}
+
+/** A file that is all laid out, but for its data. */
+export interface SafetensorsLayout {
+  /** The first bytes: length and header. */
+  readonly header: Uint8Array<ArrayBuffer>;
+  /** In the order in which their data must follow, without gaps. */
+  readonly tensors: readonly PlacedTensor[];
+  /** Bytes of the whole file. */
+  readonly size: number;
+}
+
+/** Lays out a file by what its tensors are, whatever their size: no data is needed yet. */
+export function layoutSafetensors(
+  tensors: readonly TensorInfo[],
   metadata?: Readonly<Record<string, string>>,
-): { header: Uint8Array<ArrayBuffer>; order: readonly TensorEntry[] } {
+): SafetensorsLayout {
   const order = [...tensors].sort(
     (a, b) =>
       dtypes.indexOf(b.dtype) - dtypes.indexOf(a.dtype) || compareCodePoints(a.name, b.name),
@@ -29,8 +47,9 @@ export function safetensorsHeader(
   const fields: string[] = [];
   if (metadata !== undefined) fields.push(`${quote(metadataKey)}:${metadataJson(metadata)}`);
   const names = new Set<string>([metadataKey]);
+  const places: PlacedTensor[] = [];
   let offset = 0;
-  for (const { name, dtype, shape, data } of order) {
+  for (const { name, dtype, shape } of order) {
     if (!isDtype(dtype)) {
       throw new SafetensorsError(
         "InvalidTensorView",
@@ -46,17 +65,18 @@ export function safetensorsHeader(
       );
     }
     names.add(name);
-    const bytes = tensorBytes(name, dtype, shape);
-    if (bytes !== data.byteLength) {
+    const size = tensorBytes(name, dtype, shape);
+    const end = offset + size;
+    if (!Number.isSafeInteger(end)) {
       throw new SafetensorsError(
-        "InvalidTensorView",
-        `tensor "${name}" of ${dtype} [${shape.join(", ")}] needs ${bytes} bytes; its data has ${data.byteLength}`,
+        "ValidationOverflow",
+        `the tensors up to "${name}" have ${end} bytes together; a file has fewer than 2^53`,
       );
     }
-    const end = offset + bytes;
     fields.push(
       `${quote(name)}:{"dtype":"${dtype}","shape":[${shape.join(",")}],"data_offsets":[${offset},${end}]}`,
     );
+    places.push({ name, dtype, shape, offset, size });
     offset = end;
   }
   const json = new TextEncoder().encode(`{${fields.join(",")}}`);
@@ -70,6 +90,29 @@ export function safetensorsHeader(
   const header = new Uint8Array(8 + length).fill(0x20);
   new DataView(header.buffer).setBigUint64(0, BigInt(length), true);
   header.set(json, 8);
+  const start = header.byteLength;
+  const placed = places.map((place) => ({ ...place, offset: start + place.offset }));
+  return { header, tensors: placed, size: start + offset };
+}
+
+/**
+ * The first bytes of the file (length and header), and the tensors in the order in which their data
+ * must follow; for writing without holding the whole file in memory.
+ */
+export function safetensorsHeader(
+  tensors: readonly TensorEntry[],
+  metadata?: Readonly<Record<string, string>>,
+): { header: Uint8Array<ArrayBuffer>; order: readonly TensorEntry[] } {
+  const { header, tensors: placed } = layoutSafetensors(tensors, metadata);
+  const byName = new Map(tensors.map((tensor) => [tensor.name, tensor]));
+  const order = placed.map(({ name, dtype, shape, size }) => {
+    const tensor = byName.get(name)!;
+    if (tensor.data.byteLength === size) return tensor;
+    throw new SafetensorsError(
+      "InvalidTensorView",
+      `tensor "${name}" of ${dtype} [${shape.join(", ")}] needs ${size} bytes; its data has ${tensor.data.byteLength}`,
+    );
+  });
   return { header, order };
 }
 

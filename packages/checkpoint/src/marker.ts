@@ -1,9 +1,11 @@
-/** The marker of a complete checkpoint: which files it has and how long they are. */
+/** The marker of a complete checkpoint: which files it has, how long they are, and their checksums. */
 
 /** A file as the marker lists it. */
 export interface MarkedFile {
   readonly name: string;
   readonly size: number;
+  /** CRC-32 of its bytes; left out where none was taken. */
+  readonly crc32?: number;
 }
 
 /** What a marker says. */
@@ -13,11 +15,8 @@ export interface Marker {
 }
 
 /** The text of a marker, as UTF-8. */
-export function encodeMarker(
-  step: number,
-  files: readonly { readonly name: string; readonly bytes: Uint8Array }[],
-): Uint8Array {
-  const listed = files.map(({ name, bytes }) => ({ name, size: bytes.byteLength }));
+export function encodeMarker(step: number, files: readonly MarkedFile[]): Uint8Array {
+  const listed = files.map(({ name, size, crc32 }) => ({ name, size, crc32 }));
   return new TextEncoder().encode(`${JSON.stringify({ version: 1, step, files: listed })}\n`);
 }
 
@@ -37,6 +36,10 @@ export function parseMarker(text: string): Marker | undefined {
 
 function isMarkedFile(value: unknown): value is MarkedFile {
   if (typeof value !== "object" || value === null) return false;
-  const { name, size } = value as Partial<Record<string, unknown>>;
-  return typeof name === "string" && typeof size === "number";
+  const { name, size, crc32 } = value as Partial<Record<string, unknown>>;
+  return (
+    typeof name === "string" &&
+    typeof size === "number" &&
+    (crc32 === undefined || typeof crc32 === "number")
+  );
 }

@@ -6,7 +6,10 @@ import { type MarkedFile, parseMarker } from "./marker.ts";
 export interface CheckpointEntry {
   /** Its name in the directory. */
   readonly name: string;
-  /** The files in it with their sizes in bytes; [] for what is no directory. */
+  /**
+   * The files in it with their sizes in bytes; [] for what is no directory. A checksum that is given
+   * is compared too; `verifyFiles` does it for files that were read.
+   */
   readonly files: readonly MarkedFile[];
   /** The text of its `COMPLETE` file; undefined where it has none. */
   readonly marker: string | undefined;
@@ -35,6 +38,10 @@ export function newestComplete(entries: readonly CheckpointEntry[]): number | un
 function isComplete({ files, marker }: CheckpointEntry, step: number): boolean {
   const said = marker === undefined ? undefined : parseMarker(marker);
   if (said === undefined || said.step !== step) return false;
-  const sizes = new Map(files.map(({ name, size }) => [name, size]));
-  return said.files.every(({ name, size }) => sizes.get(name) === size);
+  const found = new Map(files.map((file) => [file.name, file]));
+  return said.files.every(({ name, size, crc32 }) => {
+    const file = found.get(name);
+    const differs = crc32 !== undefined && file?.crc32 !== undefined && file.crc32 !== crc32;
+    return file?.size === size && !differs;
+  });
 }

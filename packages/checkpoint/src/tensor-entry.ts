@@ -14,6 +14,14 @@ export interface TensorEntry {
 
 /** The tensor of that name; throws `TensorNotFound` with the nearest name there is. */
 export function findTensor(tensors: readonly TensorEntry[], name: string): TensorEntry {
+  return findNamed(tensors, name);
+}
+
+/** The one of that name; throws `TensorNotFound` with the nearest name there is. */
+export function findNamed<T extends { readonly name: string }>(
+  tensors: readonly T[],
+  name: string,
+): T {
   const found = tensors.find((tensor) => tensor.name === name);
   if (found !== undefined) return found;
   const near = nearestName(

@@ -92,6 +92,8 @@ export class MemoryFileSystem {
         return;
       }
       case "remove": {
+        const above = operation.path.lastIndexOf("/");
+        if (above !== -1 && this.#node(operation.path.slice(0, above)) === undefined) return;
         const [parent, name] = this.#parent(operation.path);
         const node = parent.entries.get(name);
         if (node?.kind === "directory") {
