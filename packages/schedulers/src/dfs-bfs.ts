@@ -7,11 +7,10 @@
  * last group that is not whole.
  */
 import { TriremeError } from "@trireme/core";
-import { kindCode } from "./action.ts";
 import { execute, unitCosts } from "./execute.ts";
-import { type InterleavedOptions, interleavedOrder, interleavedWarmUp } from "./interleaved.ts";
-import { ScheduleBuilder, checkCounts } from "./schedule-builder.ts";
-import { type Schedule, loopPlacement } from "./schedule.ts";
+import { type InterleavedOptions, interleavedRows } from "./interleaved.ts";
+import { checkCounts } from "./schedule-builder.ts";
+import type { Schedule } from "./schedule.ts";
 
 /**
  * Interleaved 1F1B with any group size. Where a group is too small for Megatron's warm-up (a
@@ -31,52 +30,19 @@ export function dfsBfs(o: InterleavedOptions): Schedule {
   // Runs with every forward first; so a bisection over the additional warm-up ends.
   const most = microbatches * chunks;
   let [low, high] = [0, 0];
-  let schedule = withWarmUp(o, groupSize, 0);
+  let schedule = interleavedRows("dfs-bfs", o, groupSize, 0);
   if (runs(schedule)) return schedule;
-  for (high = 1; !runs((schedule = withWarmUp(o, groupSize, high)));) {
+  for (high = 1; !runs((schedule = interleavedRows("dfs-bfs", o, groupSize, high)));) {
     low = high;
     high = Math.min(most, 2 * high);
   }
   while (high - low > 1) {
     const middle = (low + high) >> 1;
-    const candidate = withWarmUp(o, groupSize, middle);
+    const candidate = interleavedRows("dfs-bfs", o, groupSize, middle);
     if (runs(candidate)) [high, schedule] = [middle, candidate];
     else low = middle;
   }
   return schedule;
-}
-
-function withWarmUp(o: InterleavedOptions, groupSize: number, more: number): Schedule {
-  const { ranks, chunks, microbatches } = o;
-  const perRank = microbatches * chunks;
-  const stages = ranks * chunks;
-  const order = interleavedOrder(microbatches, chunks, groupSize);
-  const builder = new ScheduleBuilder(
-    {
-      name: "dfs-bfs",
-      ranks,
-      chunks,
-      microbatches,
-      stages,
-      stageRank: loopPlacement(ranks, stages),
-      directions: 1,
-      forwardOnly: false,
-    },
-    2 * ranks * perRank,
-  );
-  for (let r = 0; r < ranks; r++) {
-    const warmUp = Math.min(perRank, interleavedWarmUp(o, r, groupSize) + more);
-    for (let k = 0; k < perRank + warmUp; k++) {
-      if (k < perRank) {
-        builder.add(kindCode.F, order.chunk[k]! * ranks + r, order.microbatch[k]!);
-      }
-      if (k < warmUp) continue;
-      const b = k - warmUp;
-      builder.add(kindCode.B, (chunks - 1 - order.chunk[b]!) * ranks + r, order.microbatch[b]!);
-    }
-    builder.endRow();
-  }
-  return builder.finish();
 }
 
 function runs(s: Schedule): boolean {

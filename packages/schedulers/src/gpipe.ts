@@ -3,8 +3,8 @@
  * forwards, then all backwards. Bubble (P−1)(F+B), activations of M microbatches on every rank.
  */
 import { kindCode } from "./action.ts";
-import { ScheduleBuilder, checkCounts } from "./schedule-builder.ts";
-import { type Schedule, loopPlacement } from "./schedule.ts";
+import { checkCounts, loopBuilder } from "./schedule-builder.ts";
+import type { Schedule } from "./schedule.ts";
 
 /** Ranks and microbatches of a schedule with one stage per rank. */
 export interface SingleStageOptions {
@@ -16,19 +16,7 @@ export interface SingleStageOptions {
 export function gpipe(o: SingleStageOptions): Schedule {
   const { ranks, microbatches } = o;
   checkCounts("gpipe", { ranks, microbatches });
-  const builder = new ScheduleBuilder(
-    {
-      name: "gpipe",
-      ranks,
-      chunks: 1,
-      microbatches,
-      stages: ranks,
-      stageRank: loopPlacement(ranks, ranks),
-      directions: 1,
-      forwardOnly: false,
-    },
-    2 * ranks * microbatches,
-  );
+  const builder = loopBuilder("gpipe", o);
   for (let r = 0; r < ranks; r++) {
     for (let m = 0; m < microbatches; m++) builder.add(kindCode.F, r, m);
     for (let m = 0; m < microbatches; m++) builder.add(kindCode.B, r, m);

@@ -8,8 +8,8 @@
  */
 import { TriremeError } from "@trireme/core";
 import { kindCode } from "./action.ts";
-import { ScheduleBuilder, checkCounts } from "./schedule-builder.ts";
-import { type Schedule, loopPlacement } from "./schedule.ts";
+import { checkCounts, loopBuilder } from "./schedule-builder.ts";
+import type { Schedule } from "./schedule.ts";
 
 export interface InterleavedOptions {
   readonly ranks: number;
@@ -28,44 +28,37 @@ export interface InterleavedOptions {
 export function interleaved(o: InterleavedOptions): Schedule {
   const { ranks, chunks, microbatches } = o;
   checkCounts("interleaved", { ranks, chunks, microbatches });
-  const groupSize = checkGroupSize("interleaved", o);
-  const stages = ranks * chunks;
+  return interleavedRows("interleaved", o, checkGroupSize("interleaved", o), 0);
+}
+
+/** The rows of interleaved 1F1B, every rank's warm-up `more` forwards longer than Megatron's. */
+export function interleavedRows(
+  name: string,
+  o: InterleavedOptions,
+  groupSize: number,
+  more: number,
+): Schedule {
+  const { ranks, chunks, microbatches } = o;
   const perRank = microbatches * chunks;
   const order = interleavedOrder(microbatches, chunks, groupSize);
-  const builder = new ScheduleBuilder(
-    {
-      name: "interleaved",
-      ranks,
-      chunks,
-      microbatches,
-      stages,
-      stageRank: loopPlacement(ranks, stages),
-      directions: 1,
-      forwardOnly: false,
-    },
-    2 * ranks * perRank,
-  );
+  const builder = loopBuilder(name, o);
   for (let r = 0; r < ranks; r++) {
-    const warmUp = interleavedWarmUp(o, r, groupSize);
-    const forward = (k: number): void => {
-      builder.add(kindCode.F, order.chunk[k]! * ranks + r, order.microbatch[k]!);
-    };
-    const backward = (k: number): void => {
-      builder.add(kindCode.B, (chunks - 1 - order.chunk[k]!) * ranks + r, order.microbatch[k]!);
-    };
-    for (let k = 0; k < warmUp; k++) forward(k);
-    for (let k = warmUp; k < perRank; k++) {
-      forward(k);
-      backward(k - warmUp);
+    const warmUp = Math.min(perRank, interleavedWarmUp(o, r, groupSize) + more);
+    for (let k = 0; k < perRank + warmUp; k++) {
+      if (k < perRank) {
+        builder.add(kindCode.F, order.chunk[k]! * ranks + r, order.microbatch[k]!);
+      }
+      if (k < warmUp) continue;
+      const b = k - warmUp;
+      builder.add(kindCode.B, (chunks - 1 - order.chunk[b]!) * ranks + r, order.microbatch[b]!);
     }
-    for (let k = perRank - warmUp; k < perRank; k++) backward(k);
     builder.endRow();
   }
   return builder.finish();
 }
 
 /** Forwards that rank r runs before its first backward. */
-export function interleavedWarmUp(
+function interleavedWarmUp(
   o: Pick<InterleavedOptions, "ranks" | "chunks" | "microbatches">,
   rank: number,
   groupSize: number,

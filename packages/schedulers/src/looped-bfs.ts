@@ -5,8 +5,8 @@
  * of all M·V chunks.
  */
 import { kindCode } from "./action.ts";
-import { ScheduleBuilder, checkCounts } from "./schedule-builder.ts";
-import { type Schedule, loopPlacement } from "./schedule.ts";
+import { checkCounts, loopBuilder } from "./schedule-builder.ts";
+import type { Schedule } from "./schedule.ts";
 
 /** Ranks, stages per rank and microbatches of a schedule with several stages per rank. */
 export interface MultiStageOptions {
@@ -20,19 +20,7 @@ export function loopedBfs(o: MultiStageOptions): Schedule {
   const { ranks, chunks, microbatches } = o;
   checkCounts("looped-bfs", { ranks, chunks, microbatches });
   const stages = ranks * chunks;
-  const builder = new ScheduleBuilder(
-    {
-      name: "looped-bfs",
-      ranks,
-      chunks,
-      microbatches,
-      stages,
-      stageRank: loopPlacement(ranks, stages),
-      directions: 1,
-      forwardOnly: false,
-    },
-    2 * stages * microbatches,
-  );
+  const builder = loopBuilder("looped-bfs", o);
   for (let r = 0; r < ranks; r++) {
     for (let stage = r; stage < stages; stage += ranks) {
       for (let m = 0; m < microbatches; m++) builder.add(kindCode.F, stage, m);

@@ -5,26 +5,14 @@
  */
 import { kindCode } from "./action.ts";
 import type { SingleStageOptions } from "./gpipe.ts";
-import { ScheduleBuilder, checkCounts } from "./schedule-builder.ts";
-import { type Schedule, loopPlacement } from "./schedule.ts";
+import { checkCounts, loopBuilder } from "./schedule-builder.ts";
+import type { Schedule } from "./schedule.ts";
 
 /** One forward, one backward. Fewer microbatches than ranks are allowed: the ranks only warm up. */
 export function oneForwardOneBackward(o: SingleStageOptions): Schedule {
   const { ranks, microbatches } = o;
   checkCounts("1f1b", { ranks, microbatches });
-  const builder = new ScheduleBuilder(
-    {
-      name: "1f1b",
-      ranks,
-      chunks: 1,
-      microbatches,
-      stages: ranks,
-      stageRank: loopPlacement(ranks, ranks),
-      directions: 1,
-      forwardOnly: false,
-    },
-    2 * ranks * microbatches,
-  );
+  const builder = loopBuilder("1f1b", o);
   for (let r = 0; r < ranks; r++) {
     const warmUp = Math.min(ranks - 1 - r, microbatches);
     for (let m = 0; m < warmUp; m++) builder.add(kindCode.F, r, m);

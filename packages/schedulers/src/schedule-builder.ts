@@ -1,6 +1,6 @@
 /** Writes the columns of a schedule rank by rank: what every generator and pass ends in. */
 import { TriremeError } from "@trireme/core";
-import type { Schedule } from "./schedule.ts";
+import { type Schedule, loopPlacement } from "./schedule.ts";
 
 /** The parts of a schedule that are not columns. */
 export type ScheduleShape = Omit<
@@ -95,4 +95,22 @@ export function checkCounts(name: string, counts: Readonly<Record<string, number
       throw new TriremeError("SCHEDULE", `${name}: ${what} = ${n} is not an integer in 1..2^27`);
     }
   }
+}
+
+/**
+ * The builder of a schedule whose stages are laid out in a loop, stage s on rank s mod P, with room
+ * for `passes` actions of every microbatch in every stage.
+ */
+export function loopBuilder(
+  name: string,
+  o: { readonly ranks: number; readonly chunks?: number; readonly microbatches: number },
+  passes = 2,
+): ScheduleBuilder {
+  const { ranks, chunks = 1, microbatches } = o;
+  const stages = ranks * chunks;
+  const stageRank = loopPlacement(ranks, stages);
+  return new ScheduleBuilder(
+    { name, ranks, chunks, microbatches, stages, stageRank, directions: 1, forwardOnly: false },
+    passes * stages * microbatches,
+  );
 }

@@ -12,8 +12,8 @@
 import { kindCode } from "./action.ts";
 import type { SingleStageOptions } from "./gpipe.ts";
 import { type InterleavedOptions, checkGroupSize, interleavedOrder } from "./interleaved.ts";
-import { ScheduleBuilder, checkCounts } from "./schedule-builder.ts";
-import { type Schedule, loopPlacement } from "./schedule.ts";
+import { loopBuilder, checkCounts } from "./schedule-builder.ts";
+import type { Schedule } from "./schedule.ts";
 
 /** ZB-H1: 1F1B's peak memory, a third of its bubble when F = I = W. */
 export function zbH1(o: SingleStageOptions): Schedule {
@@ -43,20 +43,7 @@ function split(name: string, o: InterleavedOptions, groupSize: number, depth: nu
   const { ranks, chunks, microbatches } = o;
   const perRank = microbatches * chunks;
   const order = interleavedOrder(microbatches, chunks, groupSize);
-  const stages = ranks * chunks;
-  const builder = new ScheduleBuilder(
-    {
-      name,
-      ranks,
-      chunks,
-      microbatches,
-      stages,
-      stageRank: loopPlacement(ranks, stages),
-      directions: 1,
-      forwardOnly: false,
-    },
-    3 * ranks * perRank,
-  );
+  const builder = loopBuilder(name, o, 3);
   for (let r = 0; r < ranks; r++) {
     const backward = (kind: number, k: number): void => {
       const stage = (chunks - 1 - order.chunk[k]!) * ranks + r;
