@@ -10,8 +10,7 @@ const reductions = 12;
 /** Large enough that latency does not matter, small enough for the time. */
 const elements = 2 ** 18;
 
-// The main thread sends nothing else.
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the main thread sends nothing else
 const { arena, rank } = workerData as LinkSeed;
 const now = (): number => performance.now() / 1e3;
 const communicator = createCommunicator({ memory: arena, rank, ranks: 2, now, deadline: 10 });

@@ -13,8 +13,7 @@ import { type Tensor, view } from "./tensor.ts";
 const leastRuns = 3;
 const mostRuns = 200;
 
-// The main thread sends nothing else.
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the main thread sends nothing else
 const seed = workerData as MeasureSeed;
 const { memory, base } = createRankMemory();
 const pool = new Pool(memory, base);

@@ -13,8 +13,7 @@ import { awaitGate } from "./start-gate.ts";
 import { type Tensor, view } from "./tensor.ts";
 import { Pool } from "./pool.ts";
 
-// The main thread sends nothing else.
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the main thread sends nothing else
 const seed = workerData as RankSeed;
 const { plan, rank: number } = seed;
 /** Seconds on a clock that all threads of the process share. */

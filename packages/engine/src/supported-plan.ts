@@ -22,6 +22,11 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
     [`dropout ${plan.dropout}`, plan.dropout !== 0, "dropout 0"],
     ["flashAttention false", !plan.flashAttention, "flashAttention true"],
     ["overlapDataParallel", plan.overlapDataParallel, "overlapDataParallel false"],
+    // A rank copies its messages itself: they take its own time.
+    ["overlapPointToPoint", plan.overlapPointToPoint, "overlapPointToPoint false"],
+    ["fusedNorm false", !plan.fusedNorm, "fusedNorm true"],
+    ["fusedElementwise false", !plan.fusedElementwise, "fusedElementwise true"],
+    [`flashVersion ${plan.flashVersion}`, plan.flashVersion !== undefined, "no flashVersion"],
     [
       `activation ${model.activation}`,
       model.activation !== "gelu" && model.activation !== "swiglu",

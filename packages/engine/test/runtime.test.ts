@@ -96,6 +96,8 @@ test.each([
   [{ dropout: 0.1 }, "dropout 0.1"],
   [{ flashAttention: false }, "flashAttention false; use flashAttention true"],
   [{ overlapDataParallel: true }, "overlapDataParallel"],
+  [{ overlapPointToPoint: true }, "overlapPointToPoint"],
+  [{ fusedNorm: false }, "fusedNorm false; use fusedNorm true"],
   [{ matrixPrecision: "fp8" }, "matrixPrecision fp8"],
   [{ sequence: 17 }, "sequence 17 on a model with context 16"],
 ] as const)("a plan it cannot carry out is refused in one line: %j", async (change, message) => {

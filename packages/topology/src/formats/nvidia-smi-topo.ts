@@ -25,7 +25,7 @@ export interface TopoMatrix {
  * @throws FormatError with line and reason.
  */
 export function parseNvidiaSmiTopo(text: string, file = "nvidia-smi topo -m"): TopoMatrix {
-  // eslint-disable-next-line no-control-regex -- the header is underlined on a terminal
+  // oxlint-disable-next-line no-control-regex -- the header is underlined on a terminal
   const lines = text.replaceAll(/\u001b\[[0-9;]*m/g, "").split(/\r?\n/);
   const fail = (line: number, reason: string): never => {
     throw new FormatError(file, line + 1, reason);
