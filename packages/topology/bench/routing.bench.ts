@@ -1,6 +1,16 @@
-/** Random flows through MegaScale's fabric of 131,072 accelerators: routes, and fair rates. */
+/**
+ * Random flows through MegaScale's fabric of 131,072 accelerators: routes, and fair rates; and
+ * through Frontier's dragonfly by detours.
+ */
 import { createRng } from "@trireme/core";
-import { FlowRates, capacities, megascaleFabric, routeFlows, routeOf } from "@trireme/topology";
+import {
+  FlowRates,
+  capacities,
+  megascaleFabric,
+  routeFlows,
+  routeOf,
+  slingshotFabric,
+} from "@trireme/topology";
 
 const fabric = megascaleFabric({ hosts: 16_384 });
 const count = 100_000;
@@ -10,6 +20,11 @@ const flows = {
   to: Int32Array.from({ length: count }, () => rng.integer(fabric.graph.endpoints)),
 };
 const routes = routeFlows(fabric, flows);
+const dragonfly = slingshotFabric({ hosts: 9408 });
+const across = {
+  from: Int32Array.from({ length: count }, () => rng.integer(dragonfly.graph.endpoints)),
+  to: Int32Array.from({ length: count }, () => rng.integer(dragonfly.graph.endpoints)),
+};
 const all = capacities(fabric);
 const standing = new FlowRates(all);
 for (let f = 0; f < 10_000; f++) standing.add(routeOf(routes, f));
@@ -36,6 +51,17 @@ export const benchmarks = [
     amount: count,
     time: (): void => {
       routeFlows(fabric, flows, { kind: "adaptive" });
+    },
+  },
+  {
+    id: "topology/route-ugal",
+    what: "flows routed in a second on Frontier's dragonfly, detours weighed against shortest ways",
+    unit: "flows/s",
+    better: "higher",
+    target: null,
+    amount: count,
+    time: (): void => {
+      routeFlows(dragonfly, across, { kind: "ugal" });
     },
   },
   {

@@ -27,9 +27,11 @@ export interface Accelerator {
   readonly multiprocessors: number;
   /** All scale-up ports together, one direction; 0 without. */
   readonly scaleUp: BytesPerSecond;
+  /** Power that the part may draw: the vendor's TDP, or where devices report another limit, that. */
   readonly tdp: Watts;
+  /** With no process on it. */
   readonly idlePower: Watts;
-  /** Where the figures come from. */
+  /** Where the figures come from; says of each that no document gives that it is an assumption. */
   readonly source: string;
 }
 

@@ -27,37 +27,6 @@ test("every accelerator has a name of its own, positive figures and a source", (
   }
 });
 
-test.each([
-  ["v100-32", 125e12, "fp16", 150e9],
-  ["a100-80", 312e12, "bf16", 300e9],
-  ["h100", 989.4e12, "bf16", 450e9],
-  ["h800", 989.4e12, "bf16", 200e9],
-  ["h20", 148e12, "bf16", 450e9],
-  ["mi250x", 191.5e12, "bf16", 400e9],
-] as const)("%s: dense peak and scale-up bandwidth of one direction", (name, peak, p, scaleUp) => {
-  expect(accelerator(name).peak[p]).toBeCloseTo(peak, -6);
-  expect(accelerator(name).scaleUp).toBe(scaleUp);
-});
-
-test.each([
-  ["a100-80", 40, 108],
-  ["h100", 50, 132],
-  // Six memory stacks: torch reports 60 MiB for an H200.
-  ["h200", 60, 132],
-  ["h20", 60, 78],
-  // Blackwell tuning guide, section 4.2.2.
-  ["b200", 126, 148],
-] as const)("%s: L2 of %i MiB and %i multiprocessors", (name, l2, multiprocessors) => {
-  expect(accelerator(name)).toMatchObject({ l2: l2 * 2 ** 20, multiprocessors });
-});
-
-test("a row says whose its idle power is, or that it is an assumption", () => {
-  for (const { name, source } of accelerators) {
-    if (["tpu-v4", "cpu-core"].includes(name)) continue;
-    expect(source).toMatch(/idle power is an assumption|idle power between|both figures are/);
-  }
-});
-
 test("every host has a name of its own and its parts fit", () => {
   expect(new Set(hosts.map((h) => h.name)).size).toBe(hosts.length);
   for (const h of hosts) {

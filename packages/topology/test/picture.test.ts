@@ -4,6 +4,9 @@ import {
   clusterPicture,
   clusterSvg,
   defineCluster,
+  defineHost,
+  defineLink,
+  dragonflyFabric,
   fatTreeFabric,
   withLinkStates,
 } from "@trireme/topology";
@@ -52,10 +55,10 @@ test("pools of different hosts", () => {
     │  ├─ 8 x mi250x: 191.5 TFLOP/s bf16, 64 GiB at 1.638 TB/s
     │  ├─ between them: 4 pairs of 200 GB/s xgmi, 6 pairs of 100 GB/s xgmi, 18 pairs of 50 GB/s xgmi
     │  └─ 4 NICs: 12.50 GB/s a device
-    │     ├─ NUMA 0: devices 4 5, NICs 2
-    │     ├─ NUMA 1: devices 2 3, NICs 1
-    │     ├─ NUMA 2: devices 6 7, NICs 3
-    │     └─ NUMA 3: devices 0 1, NICs 0
+    │     ├─ NUMA 0: devices 4 5, NIC 2
+    │     ├─ NUMA 1: devices 2 3, NIC 1
+    │     ├─ NUMA 2: devices 6 7, NIC 3
+    │     └─ NUMA 3: devices 0 1, NIC 0
     ├─ 18 x gb200-nvl72
     │  ├─ 4 x gb200: 2.500 PFLOP/s bf16, 186 GiB at 8 TB/s
     │  ├─ between them: 6 pairs of 900 GB/s nvlink
@@ -101,8 +104,50 @@ test("rows longer than wanted say how many follow", () => {
   expect(elements(svg)).toMatchObject({ rect: 6 });
 });
 
-test("a cable that is down is drawn in red", () => {
+test("a cable that is down is drawn in red, last, and what the colours say stands below", () => {
   const down = withLinkStates(fabric, [{ cable: 0, state: "down" }]);
   const cluster = defineCluster({ host: "dgx-h100", hosts: 4, fabric: down });
-  expect(clusterSvg(cluster).match(/stroke="#c62f3d"/g)).toHaveLength(1);
+  const lines = clusterSvg(cluster).match(/<line [^>]*>/g)!;
+  expect(lines.filter((line) => line.includes("#c62f3d"))).toEqual([lines.at(-1)]);
+  expect(clusterSvg(cluster)).toContain("━━</tspan> down");
+  expect(clusterSvg(defineCluster({ host: "dgx-h100", hosts: 4, fabric }))).not.toContain("━━");
+});
+
+test("cables inside a layer are arcs, one for each joined pair that is shown", () => {
+  // Two groups of two routers: a cable inside each, and a bundle of two between them.
+  const dragonfly = dragonflyFabric({
+    endpoints: 8,
+    ports: 2,
+    routers: 2,
+    globals: 1,
+    bandwidth: 1e9,
+  });
+  const host = defineHost({
+    name: "one-port",
+    accelerator: "rtx4090",
+    accelerators: 2,
+    nics: 1,
+    link: defineLink("pcie", 1e9),
+    network: defineLink("network", 1e9),
+  });
+  const svg = clusterSvg(defineCluster({ host, hosts: 8, fabric: dragonfly }));
+  expect(elements(svg)).toMatchObject({ line: 8, path: 4 });
+  expect(svg).toContain("4 x 1 GB/s to router");
+});
+
+test("every pool is named below its first host, inside the picture", () => {
+  const svg = clusterSvg(
+    defineCluster({
+      pools: [
+        { host: "dgx-h100", hosts: 1 },
+        { host: "pcie-8x-h100-nvl", hosts: 1 },
+      ],
+    }),
+  );
+  const width = Number(/width="(\d+)"/.exec(svg)![1]);
+  for (const note of ["1 x dgx-h100: 8 x h100 each", "1 x pcie-8x-h100-nvl: 8 x h100-nvl each"]) {
+    const x = Number(new RegExp(`x="(\\d+)"[^>]*>${note}`).exec(svg)![1]);
+    // Ten-pixel text is about five wide.
+    expect(x + 5 * note.length).toBeLessThan(width);
+  }
 });

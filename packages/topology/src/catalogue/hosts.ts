@@ -271,7 +271,7 @@ export const hosts: readonly Host[] = [
   row(
     "tpu-v4",
     "tpu-v4",
-    mesh(4, square, "ici", 50, pcieGen3),
+    mesh(4, square, "ici", 45, pcieGen3),
     50,
     "Google Cloud TPU v4 documentation: four chips a host, 4,096 on one torus",
     1024,

@@ -1,8 +1,8 @@
 /**
  * Dragonflies (Kim, Dally, Scott, Abts: Technology-driven, highly-scalable dragonfly topology,
  * ISCA 2008), the form of HPE Slingshot: routers of a group are all joined, and groups are joined
- * by global cables, dealt out evenly over the pairs of groups. Routes are minimal: at most one
- * local link, one global, one local.
+ * by global cables, dealt out evenly over the pairs of groups. The routes here are minimal: at most
+ * one local link, one global, one local; see `Detours` for the others.
  */
 import { type BytesPerSecond, type Seconds, TriremeError, us } from "@trireme/core";
 import { hopLatency } from "./clos.ts";
@@ -147,6 +147,13 @@ export function dragonflyNextLinks(
     if (count === 0 || links[count - 1] !== link) links[count++] = link;
   }
   return count;
+}
+
+/** Group of an endpoint or router. */
+export function dragonflyGroup(shape: DragonflyShape, node: number): number {
+  const { endpoints, ports, routers } = shape;
+  const router = node < endpoints ? Math.trunc(node / ports) : node - endpoints;
+  return Math.trunc(router / routers);
 }
 
 /** Router of `group` that holds the q-th cable to group `other`: pairs in relative order. */

@@ -51,7 +51,7 @@ export function parseNvidiaSmiTopo(text: string, file = "nvidia-smi topo -m"): T
   const numaAffinity: (string | undefined)[] = [];
   for (const [i, device] of devices.entries()) {
     const line = top + 1 + i;
-    const [name, ...cells] = (lines[line] ?? "").trim().split(/\s+/);
+    const [name, ...cells] = cellsOf(lines[line] ?? "", columns);
     if (name !== device) {
       fail(
         Math.min(line, lines.length - 1),
@@ -60,10 +60,12 @@ export function parseNvidiaSmiTopo(text: string, file = "nvidia-smi topo -m"): T
     }
     const rest = cells.slice(devices.length);
     const expected = i < gpus ? affinities : 0;
+    // Rows of NICs end in empty cells, or in none.
+    while (rest.length > expected && rest.at(-1) === "") rest.pop();
     if (cells.length < devices.length || rest.length !== expected) {
       fail(
         line,
-        `row ${device} has ${cells.length} entries; ${devices.length} relations and ${expected} affinities are due`,
+        `row ${device} has ${Math.min(cells.length, devices.length) + rest.length} entries; ${devices.length} relations and ${expected} affinities are due`,
       );
     }
     relations.push(
@@ -87,14 +89,15 @@ export function parseNvidiaSmiTopo(text: string, file = "nvidia-smi topo -m"): T
       }),
     );
     if (i >= gpus) continue;
-    if (rest[0] !== undefined && !/^(N\/A|\d+(-\d+)?(,\d+(-\d+)?)*)$/.test(rest[0])) {
+    if (rest[0] && !/^(N\/A|\d+(-\d+)?(,\d+(-\d+)?)*)$/.test(rest[0])) {
       fail(line, `row ${device}: CPU affinity "${rest[0]}" is no list of cores such as 0-31,64-95`);
     }
-    if (rest[1] !== undefined && !/^(N\/A|\d+(-\d+)?(,\d+(-\d+)?)*)$/.test(rest[1])) {
+    if (rest[1] && !/^(N\/A|\d+(-\d+)?(,\d+(-\d+)?)*)$/.test(rest[1])) {
       fail(line, `row ${device}: NUMA affinity "${rest[1]}" is no list of nodes such as 0-1`);
     }
-    cpuAffinity.push(rest[0] === "N/A" ? undefined : rest[0]);
-    numaAffinity.push(rest[1] === "N/A" ? undefined : rest[1]);
+    const [cpu, numa] = rest.map((cell) => (cell === "N/A" || cell === "" ? undefined : cell));
+    cpuAffinity.push(cpu);
+    numaAffinity.push(numa);
   }
   const nicNames = devices.slice(gpus);
   for (const [i, line] of lines.entries()) {
@@ -111,10 +114,24 @@ export function parseNvidiaSmiTopo(text: string, file = "nvidia-smi topo -m"): T
   return { devices, gpus, relations, cpuAffinity, numaAffinity, nicNames };
 }
 
+/**
+ * Cells of a row. Between tabs a cell may be empty, as the affinity of a GPU outside the cores of
+ * its container is; a print whose tabs have become spaces has no empty cells.
+ */
+function cellsOf(line: string, columns: string): string[] {
+  if (!line.includes("\t")) return line.trim().split(/\s+/);
+  const cells = line.split("\t").map((cell) => cell.trim());
+  // nvidia-smi puts two tabs before the last of three columns.
+  if (columns.endsWith("ID") && cells.at(-2) === "" && cells.at(-1) !== "") cells.splice(-2, 1);
+  return cells;
+}
+
 function relationOf(cell: string): Relation | undefined {
   const links = /^NV([1-9]\d*)$/.exec(cell)?.[1];
   if (links !== undefined) return { kind: "NV", links: Number(links) };
-  const kind = (["X", "PIX", "PXB", "PHB", "NODE", "SYS"] as const).find((k) => k === cell);
+  // Drivers before 2017 say SOC (socket) for SYS.
+  const modern = cell === "SOC" ? "SYS" : cell;
+  const kind = (["X", "PIX", "PXB", "PHB", "NODE", "SYS"] as const).find((k) => k === modern);
   return kind && { kind };
 }
 
@@ -124,6 +141,6 @@ function cellOf(relation: Relation): string {
 
 /** Lines after the matrix are the legend's, or empty. */
 function checkLegend(line: string, fail: (reason: string) => void): void {
-  const known = /^\s*($|Legend:|NIC Legend:|(X|SYS|NODE|PHB|PXB|PIX|NV#)\s+=\s+\S)/;
+  const known = /^\s*($|Legend:|NIC Legend:|(X|SYS|SOC|NODE|PHB|PXB|PIX|NV#)\s+=\s+\S)/;
   if (!known.test(line)) fail(`"${line.trim()}" is neither a row of the matrix nor its legend`);
 }

@@ -9,7 +9,7 @@ import { type Host, defineHost } from "../host.ts";
 import type { Part, Wire } from "../interior.ts";
 import { type Link, defineLink } from "../link.ts";
 import type { TopoMatrix } from "./nvidia-smi-topo.ts";
-import { nvlinkBandwidth } from "./nvlink-rate.ts";
+import { nvlinkBandwidth } from "./scale-up-rate.ts";
 
 export interface TopoHostOptions {
   readonly name: string;

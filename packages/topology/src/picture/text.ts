@@ -1,10 +1,11 @@
 /** A cluster as a tree of text: fabric layer by layer, hosts pool by pool, counts and bandwidths. */
 import { formatBandwidth, formatBytes, formatFlopRate } from "@trireme/core";
 import type { Cluster } from "../cluster.ts";
-import { type Fabric, layerOf, linkStates } from "../fabric/fabric.ts";
+import { type Fabric, linkStates } from "../fabric/fabric.ts";
 import type { Host } from "../host.ts";
 import { nicOf, nicsOf, pairLink } from "../host-ways.ts";
 import { numaOf } from "../interior.ts";
+import { cableRows, grouped } from "./cable-rows.ts";
 
 interface Branch {
   readonly text: string;
@@ -34,38 +35,18 @@ function draw({ text, branches }: Branch): string[] {
 /** Layers from the top, each with its cables down. */
 function fabricBranch(fabric: Fabric): Branch {
   const { graph, layers, state } = fabric;
-  // Cables by the layers that they join and their bandwidth.
-  const cables = new Map<
-    string,
-    { upper: number; lower: number; bandwidth: number; count: number }
-  >();
-  const layerOfNode = new Uint8Array(graph.nodes);
-  for (let n = graph.endpoints; n < graph.nodes; n++) layerOfNode[n] = layerOf(fabric, n);
   const states = new Uint32Array(linkStates.length);
-  for (let c = 0; c < graph.cables; c++) {
-    const [a, b] = [layerOfNode[graph.a[c]!]!, layerOfNode[graph.b[c]!]!];
-    const [upper, lower, bandwidth] = [Math.max(a, b), Math.min(a, b), graph.bandwidth[c]!];
-    const key = `${upper} ${lower} ${bandwidth}`;
-    const row = cables.get(key);
-    if (row) row.count++;
-    else cables.set(key, { upper, lower, bandwidth, count: 1 });
-    states[state[c]!]!++;
-  }
-  const branches: Branch[] = [];
-  for (let l = layers.length; l >= 1; l--) {
-    const { name, switches } = layers[l - 1]!;
-    const down = [...cables.values()]
-      .filter((row) => row.upper === l)
-      .map((row) => {
-        const to = row.lower === 0 ? "hosts" : layers[row.lower - 1]!.name;
-        return `${row.count} x ${formatBandwidth(row.bandwidth)} to ${to}`;
-      });
-    branches.push({
-      text: `${name}: ${plural(switches, "switch")}; ${down.join(", ")}`,
+  for (let c = 0; c < graph.cables; c++) states[state[c]!]!++;
+  const rows = cableRows(fabric);
+  const branches = layers
+    .map(({ name, switches }, l) => ({
+      text: `${name}: ${plural(switches, "switch")}; ${rows[l + 1]!.join(", ")}`,
       branches: [],
-    });
-  }
-  const worn = linkStates.flatMap((s, i) => (i > 0 && states[i]! > 0 ? [`${states[i]} ${s}`] : []));
+    }))
+    .toReversed();
+  const worn = linkStates.flatMap((s, i) =>
+    i > 0 && states[i]! > 0 ? [`${grouped(states[i]!)} ${s}`] : [],
+  );
   const health = worn.length > 0 ? `; ${worn.join(", ")}` : "";
   const text = `fabric ${fabric.name}: ${plural(graph.endpoints, "port")}, ${plural(graph.cables, "cable")}${health}`;
   return { text, branches };
@@ -95,7 +76,7 @@ function hostBranch(host: Host, count: number): Branch {
     text: `${plural(nicsOf(host), "NIC")}: ${formatBandwidth(host.network.bandwidth)} a device`,
     branches: numaBranches(host),
   });
-  return { text: `${count} x ${host.name}`, branches };
+  return { text: `${grouped(count)} x ${host.name}`, branches };
 }
 
 /** Pairs of devices by kind and bandwidth of their way, the widest first. */
@@ -127,12 +108,14 @@ function numaBranches(host: Host): Branch[] {
     .toSorted(([x], [y]) => x - y)
     .map(([numa, devices]) => {
       const nics = [...new Set(devices.map((d) => nicOf(host, d)))].toSorted((x, y) => x - y);
-      const text = `NUMA ${numa}: devices ${devices.join(" ")}, NICs ${nics.join(" ")}`;
+      const listed = (noun: string, of: readonly number[]): string =>
+        `${noun}${of.length === 1 ? "" : "s"} ${of.join(" ")}`;
+      const text = `NUMA ${numa}: ${listed("device", devices)}, ${listed("NIC", nics)}`;
       return { text, branches: [] };
     });
 }
 
 function plural(n: number, noun: string): string {
   const plurals = noun === "switch" ? "switches" : `${noun}s`;
-  return `${n.toLocaleString("en-US")} ${n === 1 ? noun : plurals}`;
+  return `${grouped(n)} ${n === 1 ? noun : plurals}`;
 }

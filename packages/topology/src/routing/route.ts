@@ -3,6 +3,7 @@ import { TriremeError } from "@trireme/core";
 import { leafOf, slotOf } from "../fabric/clos-shape.ts";
 import { type Fabric, capacityOf, layerOf } from "../fabric/fabric.ts";
 import { targetOf } from "../fabric/graph.ts";
+import { Detours } from "./detours.ts";
 import { ecmpChoice, tupleHash } from "./ecmp.ts";
 import { mostLinks, nextLinks } from "./next-links.ts";
 
@@ -17,10 +18,14 @@ export interface Flows {
  * How a switch chooses: by hash of the tuple; the least loaded link at the time, flows coming in
  * order; or by the destination alone (D-mod-K, Zahavi 2010), so that every destination has its rail
  * through the fabric and a full permutation of ports meets no collision.
+ *
+ * On a dragonfly two more, for traffic that shortest paths press through one bundle of cables (Kim,
+ * Dally, Scott, Abts 2008, section 4): "valiant" takes each flow between two groups by a third one,
+ * drawn by the hash; "ugal" weighs that detour against the shortest way, hops times load, and takes
+ * the better one at the time, flows coming in order.
  */
 export type RoutingPolicy =
-  | { readonly kind: "ecmp"; readonly seed?: number }
-  | { readonly kind: "adaptive"; readonly seed?: number }
+  | { readonly kind: "ecmp" | "adaptive" | "valiant" | "ugal"; readonly seed?: number }
   | { readonly kind: "static" };
 
 /** Links of flow i: `links[offsets[i]]` … `links[offsets[i + 1] - 1]`, from source to destination. */
@@ -37,8 +42,8 @@ export function routeOf(routes: Routes, flow: number): Int32Array {
 
 /**
  * Routes flows in order. A flow from an endpoint to itself has no links.
- * @throws TriremeError "ROUTE" on an unknown endpoint, columns of different lengths, or two endpoints
- * that no working cable joins.
+ * @throws TriremeError "ROUTE" on an unknown endpoint, columns of different lengths, two endpoints
+ * that no working cable joins, or a policy of dragonflies on another fabric.
  */
 export function routeFlows(
   fabric: Fabric,
@@ -54,47 +59,69 @@ export function routeFlows(
       `flow columns of different lengths: from ${count}, to ${to.length}, key ${key?.length ?? "left out"}`,
     );
   }
+  const { kind } = policy;
+  const detours = kind === "valiant" || kind === "ugal" ? new Detours(fabric, kind) : undefined;
   const next = nextLinks(fabric);
   const choices = new Int32Array(mostLinks(fabric));
   const offsets = new Int32Array(count + 1);
   let links = new Int32Array(Math.max(16, 6 * count));
   let used = 0;
   const seed = policy.kind === "static" ? 0 : (policy.seed ?? 0);
-  const loads = policy.kind === "adaptive" ? new Float64Array(2 * graph.cables) : undefined;
+  const loads =
+    kind === "adaptive" || kind === "ugal" ? new Float64Array(2 * graph.cables) : undefined;
+  /**
+   * Writes the links from `source` to endpoint `target`, or to where they enter `group` (-1: none);
+   * returns the node that they reach, or -1 - node where no working link leads on.
+   */
+  const walk = (source: number, target: number, hash: number, group: number): number => {
+    // Locals: a variable of the enclosing function costs a load and a store each hop.
+    let end = used;
+    let node = source;
+    while (node !== target && (group < 0 || detours!.groupOf(node) !== group)) {
+      const n = next(node, target, choices);
+      if (n === 0) return -1 - node;
+      let link: number;
+      if (kind === "static") {
+        link = choices[n === 1 ? 0 : staticChoice(fabric, node, target, n, choices[0]!)]!;
+      } else if (loads) {
+        link = leastLoaded(fabric, loads, choices, n, ecmpChoice(hash, node, n));
+      } else link = choices[ecmpChoice(hash, node, n)]!;
+      if (end === links.length) {
+        const grown = new Int32Array(2 * end);
+        grown.set(links);
+        links = grown;
+      }
+      links[end++] = link;
+      node = targetOf(graph, link);
+    }
+    used = end;
+    return node;
+  };
   for (let f = 0; f < count; f++) {
     const [source, target] = [from[f]!, to[f]!];
     checkEndpoint(fabric, source);
     checkEndpoint(fabric, target);
-    const hash = policy.kind === "static" ? 0 : tupleHash(seed, source, target, key?.[f] ?? 0);
-    let node = source;
-    while (node !== target) {
-      const n = next(node, target, choices);
-      if (n === 0) {
-        throw new TriremeError(
-          "ROUTE",
-          `no way from endpoint ${source} to ${target}: node ${node} has no working link towards it`,
-        );
-      }
-      let link: number;
-      switch (policy.kind) {
-        case "ecmp":
-          link = choices[ecmpChoice(hash, node, n)]!;
-          break;
-        case "adaptive":
-          link = leastLoaded(fabric, loads!, choices, n, ecmpChoice(hash, node, n));
-          break;
-        case "static":
-          link = choices[n === 1 ? 0 : staticChoice(fabric, node, target, n, choices[0]!)]!;
-          break;
-      }
-      if (used === links.length) {
-        const grown = new Int32Array(2 * used);
-        grown.set(links);
-        links = grown;
-      }
-      links[used++] = link;
-      if (loads) loads[link]! += 1 / capacityOf(fabric, link);
-      node = targetOf(graph, link);
+    const hash = kind === "static" ? 0 : tupleHash(seed, source, target, key?.[f] ?? 0);
+    const start = used;
+    const end = walk(source, target, hash, -1);
+    if (end < 0) {
+      throw new TriremeError(
+        "ROUTE",
+        `no way from endpoint ${source} to ${target}: node ${-1 - end} has no working link towards it`,
+      );
+    }
+    const via = detours ? detours.via(source, target, hash) : -1;
+    if (detours && via >= 0) {
+      const middle = used;
+      const entry = walk(source, via, hash, detours.groupOf(via));
+      const whole = entry >= 0 && walk(entry, target, hash, -1) === target;
+      if (whole && detours.better(loads, links.subarray(start, used), middle - start)) {
+        links.copyWithin(start, middle, used);
+        used = start + used - middle;
+      } else used = middle;
+    }
+    if (loads) {
+      for (let i = start; i < used; i++) loads[links[i]!]! += 1 / capacityOf(fabric, links[i]!);
     }
     offsets[f + 1] = used;
   }
