@@ -1,34 +1,106 @@
 /**
- * What a layer keeps for its backward pass, per rank and microbatch. For GPT form in 16 bits with
+ * What layers keep for their backward pass, per rank and microbatch. For GPT form in 16 bits with
  * dropout, plain attention and sequence parallelism this is sbh(34 + 5as/h)/t (arXiv 2205.05198,
  * Table 2), without sequence parallelism sbh(10 + 24/t + 5as/ht).
  */
 import type { Bytes } from "@trireme/core";
-import { type Model, type Plan, bytesOf } from "@trireme/workload";
+import {
+  type LayerForm,
+  type Model,
+  type Plan,
+  type Stage,
+  bytesOf,
+  countForms,
+  expertRows,
+  isGated,
+  layerForms,
+  rankTokens,
+  recomputedLayers,
+} from "@trireme/workload";
+import { encoderActivations } from "./encoder-memory.ts";
 
-/** Bytes that one layer keeps under the plan's recomputation. */
-export function layerActivations(m: Model, p: Plan): Bytes {
+/** Bytes that a stage keeps of one microbatch under the plan's recomputation; the loss is counted apart. */
+export function stageActivations(m: Model, p: Plan, s: Stage): Bytes {
+  const again = recomputedLayers(p, s.layers);
+  const kept = countForms(m, s.firstLayer + again, s.layers - again);
+  const recomputed = countForms(m, s.firstLayer, again);
+  const whole: Plan = { ...p, recompute: "none" };
+  let bytes = s.embedding ? encoderActivations(m, p) : 0;
+  for (const [i, form] of layerForms(m).entries()) {
+    if (kept[i]! > 0) bytes += kept[i]! * layerActivations(m, whole, form);
+    if (recomputed[i]! > 0) bytes += recomputed[i]! * layerActivations(m, p, form);
+  }
+  if (s.head && m.prediction > 0) {
+    bytes += m.prediction * layerActivations(m, p, layerForms(m).at(-1)!);
+  }
+  return bytes;
+}
+
+/** Bytes that exist only while a layer is at work: all it would have kept, when it is recomputed. */
+export function stageWorkspace(m: Model, p: Plan, s: Stage): Bytes {
+  const again = recomputedLayers(p, s.layers);
+  const counts = countForms(m, s.firstLayer, again);
+  return layerForms(m).reduce(
+    (most, form, i) => (counts[i]! > 0 ? Math.max(most, layerWorkspace(m, p, form)) : most),
+    0,
+  );
+}
+
+function layerActivations(m: Model, p: Plan, form: LayerForm): Bytes {
   const e = bytesOf(p.precision);
   const tokens = (p.microbatch * p.sequence) / p.cp;
   const rows = p.sequenceParallel ? tokens / p.tp : tokens;
   if (p.recompute === "full") return rows * m.hidden * e;
   // Input and second residual; queries, values and context; gate and down products.
   if (p.recompute === "operators") {
-    const split =
-      (m.heads + m.kvHeads + m.heads) * m.headDim + (m.activation === "swiglu" ? 1 : 2) * m.ffn;
-    return e * (2 * rows * m.hidden + (tokens / p.tp) * split);
+    const ffn = (isGated(m.activation) ? 1 : 2) * m.ffn;
+    const attention = (m.heads + m.kvHeads + m.heads) * m.headDim;
+    const experts = form.experts ? e * keptByExperts(m, p, 0, isGated(m.activation) ? 1 : 2) : 0;
+    const split = form.experts ? attention : attention + ffn;
+    return e * (2 * rows * m.hidden + (tokens / p.tp) * split) + experts;
   }
-  return storedByLayer(m, p, p.recompute === "selective");
+  if (p.recompute === "rematerialise") return rematerialised(m, p, form);
+  return storedByLayer(m, p, form, p.recompute === "selective");
 }
 
-/** Bytes that exist only while a layer is at work: all it would have kept, when it is recomputed. */
-export function layerWorkspace(m: Model, p: Plan): Bytes {
-  if (p.recompute === "full" || p.recompute === "operators") return storedByLayer(m, p, false);
-  if (p.recompute === "selective") return storedByLayer(m, p, false) - storedByLayer(m, p, true);
-  return 0;
+function layerWorkspace(m: Model, p: Plan, form: LayerForm): Bytes {
+  const whole = storedByLayer(m, p, form, false);
+  if (p.recompute === "none") return 0;
+  if (p.recompute === "selective") return whole - storedByLayer(m, p, form, true);
+  return p.recompute === "rematerialise" ? whole - rematerialised(m, p, form) : whole;
 }
 
-function storedByLayer(m: Model, p: Plan, withoutScores: boolean): Bytes {
+/**
+ * MegaScale-MoE §4.1, with n ranks and experts of width fh: (2kf + 4 + 2/m)·bsh/n elements: the layer's input,
+ * the residual between the blocks, queries, keys, values and their context, and the results of the first products.
+ */
+function rematerialised(m: Model, p: Plan, form: LayerForm): Bytes {
+  const e = bytesOf(p.precision);
+  const tokens = (p.microbatch * p.sequence) / p.cp;
+  const rows = p.sequenceParallel ? tokens / p.tp : tokens;
+  const attention = (tokens / p.tp) * attentionWidth(m) + rows * 2 * m.hidden;
+  const gate = isGated(m.activation) ? 2 : 1;
+  const block = form.experts
+    ? keptByExperts(m, p, 0, gate) + (tokens / p.tp) * gate * m.experts!.sharedFfn
+    : (tokens / p.tp) * gate * m.ffn;
+  return e * (attention + block);
+}
+
+/** Width of queries, keys, values and context side by side, latents included. */
+function attentionWidth(m: Model): number {
+  const value = m.latent?.valueDim ?? m.headDim;
+  const latents = m.latent === undefined ? 0 : m.latent.queryRank + m.latent.keyValueRank;
+  return (m.heads + m.kvHeads) * m.headDim + (m.kvHeads + m.heads) * value + latents;
+}
+
+/** Elements that the experts keep: `inputs` copies of their rows, and `inner` of the inner width. */
+function keptByExperts(m: Model, p: Plan, inputs: number, inner: number): number {
+  const experts = m.experts!;
+  const rows = expertRows(experts, p);
+  return rows.computed * (inputs * m.hidden + (inner * experts.ffn) / p.etp);
+}
+
+function storedByLayer(m: Model, p: Plan, form: LayerForm, withoutScores: boolean): Bytes {
   const e = bytesOf(p.precision);
   const tokens = (p.microbatch * p.sequence) / p.cp;
   const rows = p.sequenceParallel ? tokens / p.tp : tokens;
@@ -38,16 +110,34 @@ function storedByLayer(m: Model, p: Plan, withoutScores: boolean): Bytes {
   const norms = m.norm === "rmsnorm" && !p.fusedNorm ? 2 * (8 + e) : 0;
   // What a product keeps for its weight gradient is its quantised input.
   const operand = p.matrixPrecision === undefined ? e : 1;
-  const replicated = rows * m.hidden * (2 * e + 2 * operand + 2 * mask + norms);
-  const qkv = (m.heads + 2 * m.kvHeads) * m.headDim * e;
-  const context = m.heads * m.headDim * e;
-  const gate = m.activation === "swiglu" ? (p.fusedElementwise ? 2 : 3) : 1;
-  const split = (tokens / p.tp) * (qkv + context + (gate * e + operand) * m.ffn);
+  // Norms behind the blocks keep their inputs too; branches of one norm share theirs.
+  const residual = 2 * e + (m.normPlacement === "both" ? 2 * e : 0);
+  const inputs = (m.sharedNorm ? 1 : 2) * operand;
+  const replicated = rows * m.hidden * (residual + inputs + 2 * mask + norms);
+  const queryNorm = m.qkNorm === "none" ? 0 : (m.heads + m.kvHeads) * m.headDim;
+  const attention = attentionWidth(m) * e + queryNorm * e;
+  const gate = isGated(m.activation) ? (p.fusedElementwise ? 2 : 3) : 1;
+  const ffn = form.experts ? m.experts!.sharedFfn : m.ffn;
+  const split = (tokens / p.tp) * (attention + (gate * e + operand) * ffn);
+  const adapters = tokens * e * (m.adapter?.rank ?? 0) * (m.adapter?.targets.length ?? 0);
+  const routed = form.experts ? expertsStored(m, p, gate, e, operand) : 0;
   const heads = m.heads / p.tp;
   const scores = p.flashAttention
     ? (4 * p.microbatch * heads * p.sequence) / p.cp
     : withoutScores
       ? 0
       : ((p.microbatch * heads * p.sequence ** 2) / p.cp) * (e + (mask > 0 ? mask + e : 0));
-  return replicated + split + scores;
+  return replicated + split + adapters + routed + scores;
+}
+
+/** Permuted inputs, both inner widths, results before their weighted sum, and the router's scores in 32 bits. */
+function expertsStored(m: Model, p: Plan, gate: number, e: Bytes, operand: Bytes): Bytes {
+  const experts = m.experts!;
+  const rows = expertRows(experts, p);
+  const inner = (gate * e + operand) * (experts.ffn / p.etp);
+  return (
+    rows.computed * (operand * m.hidden + inner) +
+    rows.sent * e * m.hidden +
+    rankTokens(p) * 8 * experts.count
+  );
 }

@@ -1,18 +1,21 @@
 /**
- * The kernels of a plan, priced once per shape. A stage is an embedding, some equal layers and a head, or
- * some of these, so that three blocks price all stages of all plans that shape their kernels alike.
+ * The kernels of a plan, priced once per shape. A stage is an embedding, some layers of each form and a head,
+ * or some of these, so that a few blocks price all stages of all plans that shape their kernels alike.
  */
 import type { Seconds } from "@trireme/core";
 import {
   type CollectiveOperator,
   type Model,
   type Operator,
-  type Pass,
   type Plan,
   type Stage,
   type StageOperators,
+  countForms,
+  firstLayerOf,
+  layerFormAt,
+  layerForms,
+  recomputedLayers,
   stageOperators,
-  stageParameters,
 } from "@trireme/workload";
 import type { Communication } from "./groups.ts";
 import type { Pricer } from "./pricer.ts";
@@ -27,12 +30,53 @@ export const microbatchPasses: readonly [
 
 export type MicrobatchPass = (typeof microbatchPasses)[number];
 
-/** One block of each kind, in order of execution. */
-const blocks = {
-  embedding: { stage: 0, firstLayer: 0, layers: 0, embedding: true, head: false },
-  layer: { stage: 0, firstLayer: 0, layers: 1, embedding: false, head: false },
-  head: { stage: 0, firstLayer: 0, layers: 0, embedding: false, head: true },
-} as const satisfies Record<string, Stage>;
+/** A part of stages: the embedding, one layer of a form, recomputed or not, or the head. */
+interface Block {
+  readonly stage: Stage;
+  readonly plan: Plan;
+}
+
+/** The blocks of a plan's stages, in order of execution. */
+function blocksOf(m: Model, p: Plan): readonly Block[] {
+  const { recomputeLayers: _, ...whole } = p;
+  const ends = { stage: 0, firstLayer: 0, layers: 0 };
+  const layers = (plan: Plan): Block[] =>
+    layerForms(m).map((_form, form) => ({
+      stage: {
+        ...ends,
+        firstLayer: firstLayerOf(m, form),
+        layers: 1,
+        embedding: false,
+        head: false,
+      },
+      plan,
+    }));
+  return [
+    { stage: { ...ends, embedding: true, head: false }, plan: whole },
+    ...layers(whole),
+    // What a plan recomputes only some layers of, it keeps of the others.
+    ...(partial(p) ? layers({ ...whole, recompute: "none" }) : []),
+    { stage: { ...ends, embedding: false, head: true }, plan: whole },
+  ];
+}
+
+function partial(p: Plan): boolean {
+  return p.recompute !== "none" && p.recomputeLayers !== undefined;
+}
+
+/** How often each block of the plan's comes in a stage. */
+export function repeatsOf(m: Model, p: Plan, s: Stage): readonly number[] {
+  const embedding = s.embedding ? 1 : 0;
+  const head = s.head ? 1 : 0;
+  if (!partial(p)) return [embedding, ...countForms(m, s.firstLayer, s.layers), head];
+  const again = recomputedLayers(p, s.layers);
+  return [
+    embedding,
+    ...countForms(m, s.firstLayer, again),
+    ...countForms(m, s.firstLayer + again, s.layers - again),
+    head,
+  ];
+}
 
 /** Kernels of one pass in order of execution: those of the embedding, of one layer, of the head. */
 export interface PassPrices {
@@ -42,7 +86,7 @@ export interface PassPrices {
   readonly dispatch: Float64Array;
   /** Executions in one block. */
   readonly count: Float64Array;
-  /** 0 embedding, 1 layer, 2 head. */
+  /** Place among the plan's blocks. */
   readonly block: Uint8Array;
   /** 1 for a matrix product. */
   readonly product: Uint8Array;
@@ -50,20 +94,12 @@ export interface PassPrices {
   readonly attention: Seconds;
 }
 
-/** A tensor- or context-parallel collective. */
+/** A collective inside a stage, for every microbatch. */
 export interface CollectivePrice {
   readonly operator: CollectiveOperator;
   readonly seconds: Seconds;
-  /** Executions by block: embedding, layer, head. */
-  readonly counts: readonly [number, number, number];
-}
-
-/** A collective over the replicas for every microbatch (ZeRO-3), in proportion to the parameters. */
-export interface ShardingCollective {
-  readonly kind: CollectiveOperator["kind"];
-  readonly pass: Pass;
-  readonly count: number;
-  readonly bytesPerParameter: number;
+  /** Executions by block. */
+  readonly counts: readonly number[];
 }
 
 /** The optimizer's kernel, in proportion to the parameters. */
@@ -76,7 +112,8 @@ interface UpdatePrice {
 export interface BlockPrices {
   readonly passes: Readonly<Record<MicrobatchPass, PassPrices>>;
   readonly collectives: readonly CollectivePrice[];
-  readonly sharding: readonly ShardingCollective[];
+  /** Which blocks are layers with experts. */
+  readonly mixed: readonly boolean[];
   readonly update: UpdatePrice;
 }
 
@@ -91,14 +128,15 @@ export function blockPrices(
   network: Communication,
   updates: UpdateTimes,
 ): BlockPrices {
-  const parts = Object.values(blocks).map((s) => stageOperators(m, p, s));
-  const all = parts.flatMap((part) => part.collectives).filter((c) => c.pass !== "update");
+  const blocks = blocksOf(m, p);
+  const parts = blocks.map((block) => stageOperators(m, block.plan, block.stage));
+  const all = parts
+    .flatMap((part) => part.collectives)
+    .filter((c) => c.pass !== "update" && c.axis !== "dp" && c.axis !== "edp");
   // The order in which a stage lists them: sums come out the same to the last digit.
-  const collectives = [
-    ...all.filter((c) => c.axis === "tp"),
-    ...all.filter((c) => c.axis === "cp"),
-  ];
-  const parameters = stageParameters(m, p, blocks.layer).total;
+  const collectives = (["tp", "cp", "ep", "etp"] as const).flatMap((axis) =>
+    all.filter((c) => c.axis === axis),
+  );
   return {
     passes: {
       forward: passPrices("forward", parts, pricer),
@@ -111,18 +149,20 @@ export function blockPrices(
       .map((c) => ({
         operator: c,
         seconds: network.collective(c.kind, c.axis, c.bytes),
-        counts: [countIn(parts[0]!, c), countIn(parts[1]!, c), countIn(parts[2]!, c)],
+        counts: parts.map((part) => countIn(part, c)),
       })),
-    sharding: parts[1]!.collectives
-      .filter((c) => c.axis === "dp" && c.pass !== "update")
-      .map(({ kind, pass: of, count, bytes }) => ({
-        kind,
-        pass: of,
-        count,
-        bytesPerParameter: bytes / parameters,
-      })),
-    update: updatePrice(parts[1]!.operators, p.precision, pricer, updates),
+    mixed: blocks.map((b) => b.stage.layers > 0 && isMixed(m, b.stage.firstLayer)),
+    update: updatePrice(
+      parts.flatMap((part) => part.operators),
+      p.precision,
+      pricer,
+      updates,
+    ),
   };
+}
+
+function isMixed(m: Model, layer: number): boolean {
+  return layerForms(m)[layerFormAt(m, layer)]!.experts;
 }
 
 function passPrices(
@@ -166,21 +206,23 @@ function countIn(
   part: { readonly collectives: readonly CollectiveOperator[] },
   c: CollectiveOperator,
 ): number {
-  return part.collectives.find((x) => same(x, c))?.count ?? 0;
+  return part.collectives.reduce((n, x) => n + (same(x, c) ? x.count : 0), 0);
 }
 
 function same(a: CollectiveOperator, b: CollectiveOperator): boolean {
   return a.kind === b.kind && a.axis === b.axis && a.pass === b.pass && a.bytes === b.bytes;
 }
 
-/** The update kernels of a layer, stretched to any number of parameters; each number is priced once. */
+/** The update kernel of a block, stretched to any number of parameters; each number is priced once. */
 function updatePrice(
   operators: readonly Operator[],
   precision: Plan["precision"],
   pricer: Pricer,
   updates: UpdateTimes,
 ): UpdatePrice {
-  const kernels = operators.filter((o) => o.pass === "update");
+  const all = operators.filter((o) => o.pass === "update");
+  // Every block updates its parameters by the same kernel.
+  const kernels = all.filter((o, i) => all.findIndex((x) => x.form === o.form) === i);
   const signature = kernels.map(
     (o) => `${o.key.split("/", 3).join("/")} ${perParameter(o, o.bytes)}`,
   );

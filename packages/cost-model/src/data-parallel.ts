@@ -5,7 +5,7 @@
  * worth at the ends, is exposed (arXiv 2402.15627 §3.2: 1/(2 vpp) at best).
  */
 import type { Seconds } from "@trireme/core";
-import { type Model, type Plan, bytesOf } from "@trireme/workload";
+import { type Model, type Plan, bytesOf, expertReplicas } from "@trireme/workload";
 import { overlapped } from "./overlap.ts";
 import { type PlanCosts, sumOnRank } from "./plan-costs.ts";
 
@@ -18,15 +18,23 @@ export function exposedDataParallel(model: Model, plan: Plan, costs: PlanCosts):
 }
 
 function exposedOnRank(plan: Plan, costs: PlanCosts, rank: number, model: Model): Seconds {
-  if (plan.dp * plan.cp === 1 || plan.zero === 3) return 0;
+  if (plan.zero === 3) return 0;
   const { kinds, own } = costs;
   const { kindOf } = own.list;
   const network = own.communication;
-  const gradients = sumOnRank(kinds, kindOf, plan.pp, rank, "gradientBytes");
-  const weights = (gradients / bytesOf(plan.gradientPrecision)) * bytesOf(plan.precision);
   const shared = plan.zero > 0;
-  const reduce = network.collective(shared ? "reduce-scatter" : "all-reduce", "dp", gradients);
-  const gather = shared ? network.collective("all-gather", "dp", weights) : 0;
+  let reduce = 0;
+  let gather = 0;
+  for (const [axis, field, replicas] of [
+    ["dp", "gradientBytes", plan.dp * plan.cp],
+    ["edp", "expertGradientBytes", expertReplicas(plan)],
+  ] as const) {
+    const gradients = sumOnRank(kinds, kindOf, plan.pp, rank, field);
+    if (replicas === 1 || gradients === 0) continue;
+    const weights = (gradients / bytesOf(plan.gradientPrecision)) * bytesOf(plan.precision);
+    reduce += network.collective(shared ? "reduce-scatter" : "all-reduce", axis, gradients);
+    if (shared) gather += network.collective("all-gather", axis, weights);
+  }
   if (!plan.overlapDataParallel) return reduce + gather;
   let forward = 0;
   let backward = 0;

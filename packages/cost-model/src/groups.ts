@@ -1,29 +1,30 @@
 /**
- * Which devices talk to each other: rank = device, tensor parallelism between neighbours, then context,
- * data and pipeline (the order of `axes`). The group of rank 0 stands for all: the mesh repeats.
+ * Which devices talk to each other: rank = device, laid out in the order of the plan's axes. The group of rank 0
+ * stands for all: the mesh repeats.
  */
 import type { Bytes, Seconds } from "@trireme/core";
 import { collectiveTime } from "@trireme/collectives";
 import type { Cluster } from "@trireme/topology";
-import type { Plan } from "@trireme/workload";
+import { type CollectiveOperator, type Plan, expertAxes, expertReplicas } from "@trireme/workload";
+
+/** What a collective does. */
+export type CollectiveKind = CollectiveOperator["kind"];
+/** Along which axis. */
+export type CollectiveAxis = CollectiveOperator["axis"];
 
 /** Prices the communication of one plan on one cluster; equal requests are computed once. */
 export interface Communication {
   /** A collective along an axis; `bytes` is the full buffer. */
-  collective(
-    kind: "all-reduce" | "all-gather" | "reduce-scatter",
-    axis: "tp" | "cp" | "dp",
-    bytes: Bytes,
-  ): Seconds;
+  collective(kind: CollectiveKind, axis: CollectiveAxis, bytes: Bytes): Seconds;
   /** A message of one rank to the next stage's. */
   send(bytes: Bytes): Seconds;
   /** The all-reduce of a tied embedding's gradient between first and last stage. */
   firstAndLast(bytes: Bytes): Seconds;
 }
 
-type Operation = "all-reduce" | "all-gather" | "reduce-scatter" | "send";
+type Operation = CollectiveKind | "send";
 
-/** Evenly spaced devices from the first on, and what they were asked. */
+/** Devices from the first on, and what they were asked. */
 interface Group {
   readonly ranks: readonly number[];
   readonly times: Readonly<Record<Operation, Map<Bytes, Seconds>>>;
@@ -32,8 +33,8 @@ interface Group {
 /** The groups of a cluster, shared by all plans on it. */
 export interface Network {
   readonly cluster: Cluster;
-  /** By spacing and size: spacing · 2³⁰ + size, both of which a cluster keeps below that. */
-  readonly groups: Map<number, Group>;
+  /** Evenly spaced groups by spacing and size: spacing · 2³⁰ + size, both of which a cluster keeps below that; others by their parts. */
+  readonly groups: Map<number | string, Group>;
 }
 
 /** The network of a cluster, nothing asked of it yet. */
@@ -41,22 +42,57 @@ export function network(cluster: Cluster): Network {
   return { cluster, groups: new Map() };
 }
 
-function groupOf({ groups }: Network, spacing: number, size: number): Group {
-  const key = spacing * 2 ** 30 + size;
+/** So many ranks, so far apart. */
+interface Run {
+  readonly spacing: number;
+  readonly size: number;
+}
+
+/** The group whose ranks are all sums of a multiple of each run's spacing. */
+function groupOf({ groups }: Network, runs: readonly Run[]): Group {
+  const merged = merge(runs);
+  const [first] = merged;
+  const key =
+    first === undefined
+      ? 1
+      : merged.length === 1
+        ? first.spacing * 2 ** 30 + first.size
+        : merged.map((r) => `${r.spacing}x${r.size}`).join(" ");
   let group = groups.get(key);
   if (group === undefined) {
+    let ranks = [0];
+    for (const { spacing, size } of merged) {
+      ranks = Array.from({ length: size }, (_, i) => i * spacing).flatMap((at) =>
+        ranks.map((rank) => at + rank),
+      );
+    }
     group = {
-      ranks: Array.from({ length: size }, (_, i) => i * spacing),
+      ranks,
       times: {
         "all-reduce": new Map(),
         "all-gather": new Map(),
         "reduce-scatter": new Map(),
+        "all-to-all": new Map(),
         send: new Map(),
       },
     };
     groups.set(key, group);
   }
   return group;
+}
+
+/** Runs without those of one rank, nearest first, those that continue each other joined. */
+function merge(runs: readonly Run[]): readonly Run[] {
+  const merged: Run[] = [];
+  for (const run of runs.filter((r) => r.size > 1).toSorted((a, b) => a.spacing - b.spacing)) {
+    const last = merged.at(-1);
+    if (last !== undefined && run.spacing === last.spacing * last.size) {
+      merged[merged.length - 1] = { spacing: last.spacing, size: last.size * run.size };
+    } else {
+      merged.push(run);
+    }
+  }
+  return merged;
 }
 
 function time(on: Network, operation: Operation, group: Group, bytes: Bytes): Seconds {
@@ -77,34 +113,69 @@ export function communication(on: Network, plan: Plan): Communication {
 
 class PlanCommunication implements Communication {
   readonly #network: Network;
-  readonly #groups: Readonly<Record<"tp" | "cp" | "dp", Group>>;
-  readonly #replica: number;
-  readonly #stages: number;
+  readonly #plan: Plan;
+  readonly #groups = new Map<CollectiveAxis, Group>();
+  /** Ranks between one stage and the next. */
+  readonly #stride: number;
 
-  constructor(on: Network, { tp, cp, dp, pp }: Plan) {
+  constructor(on: Network, plan: Plan) {
     this.#network = on;
-    this.#replica = tp * cp * dp;
-    this.#stages = pp;
-    // Context-parallel ranks hold the same weights, so gradients are summed over them too.
-    this.#groups = {
-      tp: groupOf(on, 1, tp),
-      cp: groupOf(on, tp, cp),
-      dp: groupOf(on, tp, dp * cp),
-    };
+    this.#plan = plan;
+    this.#stride = spacingOf(plan, "pp");
   }
 
-  collective(kind: Exclude<Operation, "send">, axis: "tp" | "cp" | "dp", bytes: Bytes): Seconds {
-    return time(this.#network, kind, this.#groups[axis], bytes);
+  collective(kind: CollectiveKind, axis: CollectiveAxis, bytes: Bytes): Seconds {
+    let group = this.#groups.get(axis);
+    if (group === undefined) {
+      group = groupOf(this.#network, runsOf(this.#plan, axis));
+      this.#groups.set(axis, group);
+    }
+    return time(this.#network, kind, group, bytes);
   }
 
   send(bytes: Bytes): Seconds {
-    if (this.#stages === 1) return 0;
-    return time(this.#network, "send", groupOf(this.#network, this.#replica, 2), bytes);
+    if (this.#plan.pp === 1) return 0;
+    const pair = groupOf(this.#network, [{ spacing: this.#stride, size: 2 }]);
+    return time(this.#network, "send", pair, bytes);
   }
 
   firstAndLast(bytes: Bytes): Seconds {
-    if (this.#stages === 1) return 0;
-    const ends = groupOf(this.#network, this.#replica * (this.#stages - 1), 2);
+    if (this.#plan.pp === 1) return 0;
+    const ends = groupOf(this.#network, [{ spacing: this.#stride * (this.#plan.pp - 1), size: 2 }]);
     return time(this.#network, "all-reduce", ends, bytes);
+  }
+}
+
+/** Ranks from one coordinate of an axis to the next: the product of the sizes before it. */
+function spacingOf(p: Plan, axis: "tp" | "cp" | "dp" | "pp"): number {
+  let product = 1;
+  for (const name of p.order) {
+    if (name === axis) return product;
+    product *= p[name];
+  }
+  return product;
+}
+
+function runsOf(p: Plan, axis: CollectiveAxis): readonly Run[] {
+  switch (axis) {
+    case "tp":
+    case "cp":
+      return [{ spacing: spacingOf(p, axis), size: p[axis] }];
+    case "dp":
+      // Context-parallel ranks hold the same weights, so gradients are summed over them too.
+      return [
+        { spacing: spacingOf(p, "cp"), size: p.cp },
+        { spacing: spacingOf(p, "dp"), size: p.dp },
+      ];
+    case "etp":
+    case "ep":
+    case "edp": {
+      let product = 1;
+      for (const { name, size } of expertAxes(p)) {
+        if (name === axis) return [{ spacing: product, size }];
+        product *= size;
+      }
+      return [{ spacing: product, size: expertReplicas(p) }];
+    }
   }
 }

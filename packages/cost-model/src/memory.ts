@@ -9,12 +9,14 @@ import {
   type Plan,
   type Stage,
   bytesOf,
-  microbatches,
-  stageParameters,
+  expertReplicas,
   lossVocab,
+  microbatches,
+  parameters,
+  stageParameters,
 } from "@trireme/workload";
 import { type StageList, stageList } from "./stage-list.ts";
-import { layerActivations, layerWorkspace } from "./activation-memory.ts";
+import { stageActivations, stageWorkspace } from "./activation-memory.ts";
 
 /** Memory of one pipeline rank at its peak. */
 export interface RankMemory {
@@ -75,9 +77,9 @@ export function memoryOf(m: Model, p: Plan, list: StageList, overhead: MemoryOve
   const byRank: RankMemory[] = [];
   let worst: RankMemory | undefined;
   for (let rank = 0; rank < p.pp; rank++) {
-    const { parameters, kept, workspace } = held[list.rankKindOf[rank]!]!;
-    const inFlight = (kept / p.vpp) * chunksInFlight(p, rank);
-    const own = rankMemory(p, rank, parameters, inFlight, workspace, overhead, m.layers);
+    const states = held[list.rankKindOf[rank]!]!;
+    const inFlight = (states.kept / p.vpp) * chunksInFlight(p, rank);
+    const own = rankMemory(m, p, rank, states, inFlight, overhead);
     byRank.push(own);
     if (worst === undefined || own.total > worst.total) worst = own;
   }
@@ -87,40 +89,56 @@ export function memoryOf(m: Model, p: Plan, list: StageList, overhead: MemoryOve
 /** What a pipeline rank holds: parameters, and activations of one microbatch through all its chunks. */
 interface Held {
   readonly parameters: number;
+  /** Of them routed experts'. */
+  readonly experts: number;
+  readonly trainable: number;
+  readonly trainableExperts: number;
   readonly kept: Bytes;
   readonly workspace: Bytes;
 }
 
 function heldBy(m: Model, p: Plan, list: readonly Stage[], rank: number, logits: Bytes): Held {
-  let parameters = 0;
+  let total = 0;
+  let experts = 0;
+  let trainable = 0;
+  let trainableExperts = 0;
   let kept = 0;
   let workspace = 0;
   for (let i = rank; i < list.length; i += p.pp) {
     const s = list[i]!;
-    parameters += stageParameters(m, p, s).total;
-    kept += s.layers * layerActivations(m, p);
-    if (s.layers > 0) workspace = Math.max(workspace, layerWorkspace(m, p));
+    const own = stageParameters(m, p, s);
+    total += own.total;
+    experts += own.experts;
+    trainable += own.trainable;
+    trainableExperts += own.trainableExperts;
+    kept += stageActivations(m, p, s);
+    workspace = Math.max(workspace, stageWorkspace(m, p, s));
     if (s.head) workspace += ((p.microbatch * p.sequence) / p.cp) * lossVocab(m, p) * logits;
   }
-  return { parameters, kept, workspace };
+  return { parameters: total, experts, trainable, trainableExperts, kept, workspace };
 }
 
 function rankMemory(
+  m: Model,
   p: Plan,
   rank: number,
-  parameters: number,
+  held: Held,
   activations: Bytes,
-  workspace: Bytes,
   overhead: MemoryOverhead,
-  layers: number,
 ): RankMemory {
-  const replicas = p.dp * p.cp;
+  const { workspace } = held;
   const element = bytesOf(p.precision);
+  // What ZeRO shares out: dense parameters over one group of replicas, routed experts over another.
+  const shared = (all: number, experts: number, from: 1 | 2 | 3): number =>
+    p.zero < from ? all : (all - experts) / (p.dp * p.cp) + experts / expertReplicas(p);
   // ZeRO-3 holds its share, and two layers at a time in full.
-  const gathered = p.zero === 3 ? Math.min(1, (2 * p.pp) / layers) : 0;
-  const weights = parameters * element * Math.min(1, 1 / (p.zero >= 3 ? replicas : 1) + gathered);
-  const gradients = (parameters * bytesOf(p.gradientPrecision)) / (p.zero >= 2 ? replicas : 1);
-  const optimizer = (parameters * (p.precision === "fp32" ? 8 : 12)) / (p.zero >= 1 ? replicas : 1);
+  const gathered = p.zero === 3 ? Math.min(1, (2 * p.pp) / m.layers) * held.parameters : 0;
+  const stored = Math.min(held.parameters, shared(held.parameters, held.experts, 3) + gathered);
+  const weights = stored * element - quantisedAway(m, p, held, stored);
+  const trained = (from: 1 | 2): number => shared(held.trainable, held.trainableExperts, from);
+  const gradients = trained(2) * bytesOf(p.gradientPrecision);
+  const state = p.offload === "optimizer" ? 0 : p.precision === "fp32" ? 8 : 12;
+  const optimizer = trained(1) * state;
   const lost = overhead.fixed + overhead.fragmentation * (activations + workspace);
   return {
     rank,
@@ -132,6 +150,16 @@ function rankMemory(
     overhead: lost,
     total: weights + gradients + optimizer + activations + workspace + lost,
   };
+}
+
+/** Bytes that frozen matrices save when they are kept in 8 or 4 bits (with NF4's scale for each 64 numbers, itself in 8 bits). */
+function quantisedAway(m: Model, p: Plan, held: Held, stored: number): Bytes {
+  if (m.adapter === undefined || m.adapter.base === "full") return 0;
+  const each = m.adapter.base === "int8" ? 1 : 0.5 + 1 / 64;
+  const frozen = (held.parameters - held.trainable) * (stored / Math.max(1, held.parameters));
+  // Embedding and head stay in training precision.
+  const layers = parameters(m);
+  return frozen * (layers.layers / layers.total) * (bytesOf(p.precision) - each);
 }
 
 /**

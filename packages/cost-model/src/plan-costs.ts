@@ -6,6 +6,8 @@ import {
   type Stage,
   boundaryBytes,
   bytesOf,
+  expertReplicas,
+  replicaCollectives,
   stageParameters,
 } from "@trireme/workload";
 import type { Communication } from "./groups.ts";
@@ -23,7 +25,10 @@ export interface KindCosts {
   readonly shardingForward: Seconds;
   readonly shardingBackward: Seconds;
   readonly update: Seconds;
+  /** Of dense parameters. */
   readonly gradientBytes: Bytes;
+  /** Of routed experts. */
+  readonly expertGradientBytes: Bytes;
 }
 
 /** The costs of one plan. */
@@ -71,10 +76,13 @@ function kindCosts(m: Model, p: Plan, s: Stage, own: PlanPrices): KindCosts {
   const costs = stageOf(own, s);
   const { compute, exposed } = costs;
   const { blocks } = own.shape;
-  const held = stageParameters(m, p, s).total;
-  const sharding = shardingCosts(p, s, held, costs, blocks.sharding, own.communication);
+  const held = stageParameters(m, p, s);
+  const replicas = replicaCollectives(p, held);
+  const sharding = shardingCosts(p, s, costs, replicas, own.communication);
+  const dense = held.trainable - held.trainableExperts;
   // ZeRO leaves each replica the update of its share.
-  const updated = p.zero >= 1 ? Math.ceil(held / (p.dp * p.cp)) : held;
+  const share = (n: number, of: number): number => (p.zero >= 1 ? Math.ceil(n / of) : n);
+  const updated = share(dense, p.dp * p.cp) + share(held.trainableExperts, expertReplicas(p));
   return {
     forward: compute.forward + exposed.forward + sharding.forward,
     recompute: compute.recompute + exposed.recompute,
@@ -85,8 +93,9 @@ function kindCosts(m: Model, p: Plan, s: Stage, own: PlanPrices): KindCosts {
       exposed.recompute + exposed["input-gradient"] + exposed["weight-gradient"],
     shardingForward: sharding.forward,
     shardingBackward: sharding.backward,
-    update: held > 0 ? blocks.update.seconds(updated) : 0,
-    gradientBytes: held * bytesOf(p.gradientPrecision),
+    update: updated > 0 ? blocks.update.seconds(updated) : 0,
+    gradientBytes: dense * bytesOf(p.gradientPrecision),
+    expertGradientBytes: held.trainableExperts * bytesOf(p.gradientPrecision),
   };
 }
 

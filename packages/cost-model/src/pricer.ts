@@ -8,6 +8,7 @@ import {
   characteristics,
 } from "./characteristics.ts";
 import { gemmTime } from "./gemm-time.ts";
+import { hostUpdate } from "./host-update.ts";
 
 /** Gives the time of operators. */
 export interface Pricer {
@@ -23,6 +24,8 @@ export interface Pricer {
 export interface RooflineOptions {
   /** Fraction of the full clock; 1, a kernel alone, when left out. A step holds `sustainedClock`. */
   readonly clock?: number;
+  /** Devices that share their host's processors and memory, where the optimizer runs there; 8 when left out. */
+  readonly devices?: number;
 }
 
 /** Rounding of the mask's diagonal and the start of each block of queries, in positions (FlashAttention-2, Figs. 5 and 6). */
@@ -59,13 +62,15 @@ export function rooflinePricer(
   const bandwidth = a.memoryBandwidth * c.memory;
   const units = { rate: peak * clock * c.matrix, multiprocessors: a.multiprocessors, bandwidth };
   const price = (op: Operator): Seconds => {
-    if (op.kind === "gemm") {
-      const [batch, m, n, k] = op.shape;
+    if (op.kind === "gemm" || op.kind === "grouped-gemm") {
+      const [batch, rows, n, k] = op.shape;
+      // Each group has its part of the rows.
+      const m = op.kind === "gemm" ? rows! : rows! / batch!;
       const quantised = op.form === "fp8" || op.form === "fp4";
       const rate = quantised ? (a.peak[op.form] ?? 0) * clock * c.quantised : units.rate;
       if (rate === 0) throw new TriremeError("PRECISION", `${a.name} has no ${op.form} arithmetic`);
       if (a.kind !== "gpu") return Math.max(op.flops / rate, op.bytes / bandwidth);
-      return gemmTime({ ...units, rate }, batch!, m!, n!, k!, op.bytes);
+      return gemmTime({ ...units, rate }, batch!, m, n!, k!, op.bytes);
     }
     if (op.kind === "attention") {
       const [, , , sequence, headDim] = op.shape;
@@ -79,6 +84,7 @@ export function rooflinePricer(
       const ramp = op.form.includes("full") ? fullRamp : causalRamp;
       return Math.max((op.flops / rate) * (1 + ramp / sequence!), op.bytes / bandwidth);
     }
+    if (op.form === "adamw-host") return hostUpdate(a, op, options.devices ?? 8);
     return op.bytes / bandwidth;
   };
   const known = new Map<string, { readonly op: Operator; readonly time: Seconds }>();

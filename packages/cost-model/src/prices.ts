@@ -3,7 +3,7 @@
  * stages by number. It only remembers, so that a plan costs the same whatever was priced before.
  */
 import { type Cluster, hostOf } from "@trireme/topology";
-import type { Model, Plan, Stage } from "@trireme/workload";
+import { type Model, type Plan, type Stage, countForms, layerForms } from "@trireme/workload";
 import { type BlockPrices, type UpdateTimes, blockPrices } from "./block-prices.ts";
 import { sustainedClock } from "./characteristics.ts";
 import { type Communication, type Network, communication, network } from "./groups.ts";
@@ -22,12 +22,13 @@ export interface PricesOptions {
 /** The prices of one shape of kernels. */
 interface Shape {
   readonly blocks: BlockPrices;
-  /** By layers, ends, and what hides collectives. */
-  readonly stages: Map<number, StageCosts>;
+  /** By layers of each form, ends, and what hides collectives. */
+  readonly stages: Map<number | string, StageCosts>;
 }
 
 /** A plan's part of the prices. */
 export interface PlanPrices {
+  readonly model: Model;
   readonly pricer: Pricer;
   readonly communication: Communication;
   readonly plan: Plan;
@@ -36,14 +37,16 @@ export interface PlanPrices {
 }
 
 /** One microbatch through a stage of the plan. */
-export function stageOf({ plan, shape }: PlanPrices, s: Stage): StageCosts {
+export function stageOf({ model, plan, shape }: PlanPrices, s: Stage): StageCosts {
   const { blocks, stages: known } = shape;
   const ends = (s.embedding ? 2 : 0) + (s.head ? 1 : 0);
   const hiding = (plan.overlapGradientProducts ? 2 : 0) + (plan.overlapTensorParallel ? 1 : 0);
-  const key = 16 * s.layers + 4 * ends + hiding;
+  const place = 16 * s.layers + 4 * ends + hiding;
+  const even = layerForms(model).length === 1;
+  const key = even ? place : `${place} ${countForms(model, s.firstLayer, s.layers).join(" ")}`;
   let costs = known.get(key);
   if (costs === undefined) {
-    costs = stageCosts(blocks, plan, s);
+    costs = stageCosts(blocks, model, plan, s);
     known.set(key, costs);
   }
   return costs;
@@ -80,7 +83,7 @@ export class Prices {
       };
       this.#shapes.set(key, shape);
     }
-    return { plan, pricer, communication: talk, shape, list: this.stages(plan) };
+    return { model: this.model, plan, pricer, communication: talk, shape, list: this.stages(plan) };
   }
 
   /** The stages of `plan`. */
@@ -99,7 +102,10 @@ export class Prices {
     let pricer = this.#rooflines.get(precision);
     if (pricer === undefined) {
       const device = hostOf(this.cluster, 0).accelerator;
-      pricer = rooflinePricer(device, precision, { clock: sustainedClock(device) });
+      pricer = rooflinePricer(device, precision, {
+        clock: sustainedClock(device),
+        devices: hostOf(this.cluster, 0).accelerators,
+      });
       this.#rooflines.set(precision, pricer);
     }
     return pricer;

@@ -6,14 +6,14 @@
  * (arXiv 2205.05198 §4.2.2), so only what outlasts the product is.
  */
 import type { Bytes, Seconds } from "@trireme/core";
-import type { CollectiveOperator, Pass, Plan, Stage } from "@trireme/workload";
+import type { CollectiveOperator, Model, Pass, Plan, Stage } from "@trireme/workload";
 import {
   type BlockPrices,
   type CollectivePrice,
   type MicrobatchPass,
   type PassPrices,
-  type ShardingCollective,
   microbatchPasses,
+  repeatsOf,
 } from "./block-prices.ts";
 import type { Communication } from "./groups.ts";
 import { overlapped } from "./overlap.ts";
@@ -27,14 +27,13 @@ export interface StageCosts {
 }
 
 /** Adds a stage up. Blocks that the stage does not have count zero times. */
-export function stageCosts(prices: BlockPrices, p: Plan, s: Stage): StageCosts {
-  const repeats = [s.embedding ? 1 : 0, s.layers, s.head ? 1 : 0];
+export function stageCosts(prices: BlockPrices, m: Model, p: Plan, s: Stage): StageCosts {
+  const repeats = repeatsOf(m, p, s);
   const compute = { forward: 0, recompute: 0, "input-gradient": 0, "weight-gradient": 0 };
   const exposed = { forward: 0, recompute: 0, "input-gradient": 0, "weight-gradient": 0 };
   for (const pass of microbatchPasses) compute[pass] = passTime(prices.passes[pass], repeats);
   for (const c of prices.collectives) {
-    const [embedding, layer, head] = c.counts;
-    const count = embedding * repeats[0]! + layer * s.layers + head * repeats[2]!;
+    const count = c.counts.reduce((n, each, block) => n + each * repeats[block]!, 0);
     const pass = c.operator.pass;
     if (count === 0 || pass === "update") continue;
     const behind = hidingKernel(p, c, prices, repeats);
@@ -66,7 +65,10 @@ function hidingKernel(
   prices: BlockPrices,
   repeats: readonly number[],
 ): Seconds | undefined {
-  if (c.axis === "cp") return attentionOf(p, prices, c.pass);
+  if (c.axis === "ep" || c.axis === "etp") return behindExperts(p, c, prices);
+  if (c.axis === "cp") {
+    return p.contextExchange === "ring" ? attentionOf(p, prices, c.pass) : undefined;
+  }
   if (p.overlapGradientProducts && gathersInput(p, c))
     return meanProduct(prices.passes["input-gradient"], repeats);
   if (p.overlapGradientProducts && sendsGradient(p, c))
@@ -76,6 +78,35 @@ function hidingKernel(
     return meanProduct(prices.passes[pass], repeats) * (1 - 1 / p.tp);
   }
   return undefined;
+}
+
+/**
+ * With two microbatches in flight, one computes while the other's tokens travel: an exchange has an even
+ * share of the layers' kernels of its direction to run behind (DualPipe, arXiv 2412.19437 §3.2.1).
+ */
+function behindExperts(p: Plan, c: CollectiveOperator, prices: BlockPrices): Seconds | undefined {
+  if (!p.overlapExpertParallel || c.axis === "etp") return undefined;
+  const own = prices.collectives.filter(
+    (x) => x.operator.axis === "ep" && isForward(x) === forwardPass(c.pass),
+  );
+  const exchanges = own.reduce((n, x) => n + x.counts.reduce((a, b) => a + b, 0), 0);
+  let compute = 0;
+  for (const pass of microbatchPasses) {
+    if (forwardPass(pass) !== forwardPass(c.pass)) continue;
+    const { seconds, count, block } = prices.passes[pass];
+    for (let i = 0; i < seconds.length; i++) {
+      if (prices.mixed[block[i]!] === true) compute += seconds[i]! * count[i]!;
+    }
+  }
+  return compute / exchanges;
+}
+
+function forwardPass(pass: Pass): boolean {
+  return pass === "forward";
+}
+
+function isForward(c: CollectivePrice): boolean {
+  return forwardPass(c.operator.pass);
 }
 
 /** A buffer that is worth cutting into chunks. */
@@ -118,18 +149,16 @@ export interface ShardingCosts {
 export function shardingCosts(
   p: Plan,
   s: Stage,
-  parameters: number,
   { compute, exposed }: StageCosts,
-  collectives: readonly ShardingCollective[],
+  collectives: readonly CollectiveOperator[],
   network: Communication,
 ): ShardingCosts {
-  if (collectives.length === 0) return unsharded;
+  if (p.zero < 3 || collectives.length === 0) return unsharded;
   const units = Math.max(1, s.layers);
   let forward = 0;
   let backward = 0;
   for (const c of collectives) {
-    const bytes = (parameters * c.bytesPerParameter) / units;
-    const time = c.count * units * network.collective(c.kind, "dp", bytes);
+    const time = c.count * units * network.collective(c.kind, c.axis, c.bytes / units);
     if (c.pass === "forward") forward += time;
     else backward += time;
   }

@@ -1,5 +1,13 @@
 /** The stages of a plan, and which of them, and which pipeline ranks, cost the same. */
-import { type Model, type Plan, type Stage, stages } from "@trireme/workload";
+import {
+  type Model,
+  type Plan,
+  type Stage,
+  countForms,
+  layerForms,
+  recomputedLayers,
+  stages,
+} from "@trireme/workload";
 
 /** Stages in model order; those of one kind hold as many layers and the same ends. */
 export interface StageList {
@@ -17,10 +25,15 @@ export interface StageList {
 /** Lists the stages of `p`. */
 export function stageList(m: Model, p: Plan): StageList {
   const list = stages(m, p);
+  const even = layerForms(m).length === 1;
   const kinds: Stage[] = [];
   const kindOf = Uint32Array.from(list, (s) => {
     const known = kinds.findIndex(
-      (k) => k.layers === s.layers && k.embedding === s.embedding && k.head === s.head,
+      (k) =>
+        k.layers === s.layers &&
+        k.embedding === s.embedding &&
+        k.head === s.head &&
+        (even || sameLayers(m, p, k, s)),
     );
     return known >= 0 ? known : kinds.push(s) - 1;
   });
@@ -30,6 +43,17 @@ export function stageList(m: Model, p: Plan): StageList {
     return known >= 0 ? known : rankKinds.push(rank) - 1;
   });
   return { stages: list, kinds, kindOf, rankKinds, rankKindOf };
+}
+
+/** As many layers of each form, among the recomputed and in all. */
+function sameLayers(m: Model, p: Plan, a: Stage, b: Stage): boolean {
+  const again = recomputedLayers(p, a.layers);
+  const counts = (s: Stage): readonly number[] => [
+    ...countForms(m, s.firstLayer, again),
+    ...countForms(m, s.firstLayer, s.layers),
+  ];
+  const [x, y] = [counts(a), counts(b)];
+  return x.every((n, i) => n === y[i]);
 }
 
 function sameRank(kindOf: Uint32Array, ranks: number, a: number, b: number): boolean {

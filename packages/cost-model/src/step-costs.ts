@@ -32,6 +32,8 @@ export interface StepCosts {
   readonly optimizer: Float64Array;
   /** Gradients that each pipeline rank reduces over its replicas, once per step. */
   readonly gradientBytes: Float64Array;
+  /** The same of routed experts, over the replicas of theirs. */
+  readonly expertGradientBytes: Float64Array;
   /** Gradients of a table that first and last stage both hold, summed between them once per step; 0 otherwise. */
   readonly sharedBytes: Bytes;
   readonly communication: Communication;
@@ -74,6 +76,7 @@ function stepCostsOf(o: StepOptions, costs: PlanCosts): StepCosts {
     pointToPoint: costs.pointToPoint,
     optimizer: perRank(kinds, kindOf, pp, "update"),
     gradientBytes: perRank(kinds, kindOf, pp, "gradientBytes"),
+    expertGradientBytes: perRank(kinds, kindOf, pp, "expertGradientBytes"),
     sharedBytes: costs.sharedBytes,
     communication: costs.own.communication,
     operators: kernels(o.model, o.plan, costs.own),

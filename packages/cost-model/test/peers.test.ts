@@ -67,8 +67,8 @@ test.each([
   ["tp that splits no head", { tp: 24, globalBatch: 1 }, "heads 32 is not a multiple of tp 24"],
   [
     "a schedule that is not known",
-    { schedule: "dualpipe" as never, globalBatch: 8 },
-    'schedule "dualpipe" is not one of',
+    { schedule: "pipedream" as never, globalBatch: 8 },
+    'schedule "pipedream" is not one of',
   ],
   [
     "layers that do not add up",

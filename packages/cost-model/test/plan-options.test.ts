@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { defineCluster } from "@trireme/topology";
-import { type Plan, definePlan, model, ranks } from "@trireme/workload";
+import { type Model, type Plan, definePlan, model, ranks } from "@trireme/workload";
 import { type Cost, estimate } from "@trireme/cost-model";
 
 const llama = model("llama3-8b");
@@ -203,27 +203,122 @@ const flips: readonly (readonly [
   ],
 ];
 
-const onDgx = (o: Partial<Plan>): Cost => {
-  const plan = definePlan(llama, { globalBatch: 16, ...o });
+const mixtral = model("mixtral-8x7b");
+
+/** The same on a model with experts: two hosts, tensor parallelism or data parallelism alone. */
+const expertFlips: typeof flips = [
+  [
+    "expert parallelism shares out experts and exchanges tokens",
+    { dp: 16 },
+    { ep: 8 },
+    (a, b) =>
+      b.memory.weights < 0.3 * a.memory.weights &&
+      b.breakdown.tensorParallel > a.breakdown.tensorParallel,
+  ],
+  [
+    "splitting experts shares their weights and exchanges more",
+    { dp: 16, ep: 8 },
+    { etp: 2 },
+    (a, b) =>
+      b.memory.weights < a.memory.weights &&
+      b.breakdown.tensorParallel > a.breakdown.tensorParallel,
+  ],
+  [
+    "gathering all tokens moves more than two experts' exchange on eight ranks",
+    { dp: 16, ep: 8 },
+    { dispatch: "all-gather" },
+    (a, b) => b.breakdown.tensorParallel > a.breakdown.tensorParallel,
+  ],
+  [
+    "a capacity below one drops work, and its time",
+    { dp: 16, ep: 8 },
+    { expertCapacity: 0.5 },
+    (a, b) => b.breakdown.compute < 0.8 * a.breakdown.compute,
+  ],
+  [
+    "a second microbatch hides the exchange",
+    { dp: 16, ep: 8 },
+    { overlapExpertParallel: true },
+    (a, b) => b.breakdown.tensorParallel < 0.5 * a.breakdown.tensorParallel,
+  ],
+  [
+    "rematerialisation trades little time for much memory",
+    { dp: 16, ep: 8 },
+    { recompute: "rematerialise" },
+    (a, b) =>
+      b.memory.activations < 0.75 * a.memory.activations &&
+      b.breakdown.compute > a.breakdown.compute &&
+      b.breakdown.compute < 1.1 * a.breakdown.compute,
+  ],
+];
+
+const others: typeof flips = [
+  [
+    "recomputing some layers lies between none and all",
+    { recompute: "full" },
+    { recomputeLayers: 8 },
+    (a, b) =>
+      b.breakdown.compute < a.breakdown.compute && b.memory.activations > a.memory.activations,
+  ],
+  [
+    "an optimizer on the host frees the device and takes longer",
+    {},
+    { offload: "optimizer" },
+    (a, b) =>
+      a.memory.optimizer > 0 &&
+      b.memory.optimizer === 0 &&
+      b.breakdown.optimizer > a.breakdown.optimizer,
+  ],
+  [
+    "data parallelism between neighbours puts tensor parallelism on the network",
+    { tp: 8, dp: 8 },
+    { order: ["dp", "cp", "tp", "pp"] },
+    (a, b) => b.breakdown.tensorParallel > 2 * a.breakdown.tensorParallel,
+  ],
+  [
+    "keys and values gathered before attention are exposed",
+    { cp: 8 },
+    { contextExchange: "all-gather" },
+    (a, b) => b.breakdown.tensorParallel > a.breakdown.tensorParallel,
+  ],
+  [
+    "exchanging heads moves less than gathering keys and values of as many heads",
+    { cp: 8, contextExchange: "all-gather" },
+    { contextExchange: "all-to-all" },
+    (a, b) => b.breakdown.tensorParallel < a.breakdown.tensorParallel,
+  ],
+];
+
+const onDgx = (m: Model, o: Partial<Plan>): Cost => {
+  const plan = definePlan(m, { globalBatch: 16, ...o });
   const cluster = defineCluster({ host: "dgx-h100", hosts: Math.ceil(ranks(plan) / 8) });
-  const e = estimate({ model: llama, plan, cluster, checkMemory: false });
+  const e = estimate({ model: m, plan, cluster, checkMemory: false });
   if (!e.ok) throw new Error(e.reason);
   return e;
 };
 
-test.each(flips)("%s", (_, base, change, holds) => {
-  expect(holds(onDgx(base), onDgx({ ...base, ...change }))).toBe(true);
+test.each([...flips, ...others])("%s", (_, base, change, holds) => {
+  expect(holds(onDgx(llama, base), onDgx(llama, { ...base, ...change }))).toBe(true);
+});
+
+test.each(expertFlips)("%s", (_, base, change, holds) => {
+  const [a, b] = [base, { ...base, ...change }].map((o) => onDgx(mixtral, o));
+  expect(holds(a!, b!)).toBe(true);
 });
 
 test("no option of a plan goes without a case", () => {
   // Every field that a plan can have, the optional ones too.
-  const plan = definePlan(llama, {
+  const plan = definePlan(mixtral, {
     globalBatch: 16,
     pp: 2,
+    recomputeLayers: 4,
+    expertCapacity: 2,
     stageLayers: [16, 16],
     flashVersion: 2,
     matrixPrecision: "fp8",
   });
-  const flipped = new Set(flips.flatMap(([, , change]) => Object.keys(change)));
+  const flipped = new Set(
+    [...flips, ...expertFlips, ...others].flatMap(([, , change]) => Object.keys(change)),
+  );
   expect(Object.keys(plan).filter((option) => !flipped.has(option))).toEqual([]);
 });

@@ -2,27 +2,14 @@
  * What a run file may say, as written: sections of plain data in which everything derivable may be
  * left out. `schema.ts` checks it, `resolve.ts` makes it whole.
  */
+import type { ModelOptions, PipelineSchedule, Plan, PlanAxis } from "@trireme/workload";
+
+/** Each field may be left out, and is read-only all the way down. */
+type Written<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
 /** An architecture: a preset's name, or a preset with changes, or all of it. */
-export interface ModelSection {
+export interface ModelSection extends Written<Omit<ModelOptions, "source">> {
   readonly preset?: string | undefined;
-  readonly name?: string | undefined;
-  readonly layers?: number | undefined;
-  readonly hidden?: number | undefined;
-  readonly heads?: number | undefined;
-  readonly kvHeads?: number | undefined;
-  readonly headDim?: number | undefined;
-  readonly ffn?: number | undefined;
-  readonly vocab?: number | undefined;
-  readonly context?: number | undefined;
-  readonly position?: "learned" | "rotary" | "none" | undefined;
-  readonly rotaryBase?: number | undefined;
-  readonly norm?: "layernorm" | "rmsnorm" | undefined;
-  readonly normEpsilon?: number | undefined;
-  readonly activation?: "gelu" | "swiglu" | "squared-relu" | undefined;
-  readonly bias?: boolean | undefined;
-  readonly qkvBias?: boolean | undefined;
-  readonly tied?: boolean | undefined;
 }
 
 /** One direction of a connection. */
@@ -63,15 +50,23 @@ export interface PlanSection {
   readonly pp?: number | undefined;
   readonly dp?: number | undefined;
   readonly cp?: number | undefined;
+  readonly contextExchange?: Plan["contextExchange"] | undefined;
+  readonly ep?: number | undefined;
+  readonly etp?: number | undefined;
+  readonly dispatch?: Plan["dispatch"] | undefined;
+  readonly expertCapacity?: number | undefined;
   readonly vpp?: number | undefined;
   readonly microbatch?: number | undefined;
   readonly globalBatch: number;
   readonly sequence?: number | undefined;
-  readonly schedule?: "gpipe" | "1f1b" | "interleaved" | undefined;
+  readonly schedule?: PipelineSchedule | undefined;
   readonly stageLayers?: readonly number[] | undefined;
   readonly sequenceParallel?: boolean | undefined;
   readonly scatterGather?: boolean | undefined;
-  readonly recompute?: "none" | "selective" | "operators" | "full" | undefined;
+  readonly recompute?: Plan["recompute"] | undefined;
+  readonly recomputeLayers?: number | undefined;
+  readonly offload?: Plan["offload"] | undefined;
+  readonly order?: readonly PlanAxis[] | undefined;
   readonly precision?: "fp32" | "bf16" | "fp16" | undefined;
   readonly matrixPrecision?: "fp8" | "fp4" | undefined;
   readonly gradientPrecision?: "fp32" | "bf16" | "fp16" | undefined;
@@ -87,6 +82,7 @@ export interface PlanSection {
   readonly overlapGradientProducts?: boolean | undefined;
   readonly overlapTensorParallel?: boolean | undefined;
   readonly overlapPointToPoint?: boolean | undefined;
+  readonly overlapExpertParallel?: boolean | undefined;
 }
 
 /** What is read, how it becomes tokens, and what is kept for validation. */

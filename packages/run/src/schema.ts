@@ -1,57 +1,21 @@
 /** The schema of a run file: strict objects, each field with what it is, its unit and its default. */
 import { TriremeError } from "@trireme/core";
+import { pipelineSchedules } from "@trireme/workload";
 import { z } from "zod";
 import type {
   ClusterSection,
   DataSection,
-  ModelSection,
   OptimizerSection,
   PlanSection,
   RunDescription,
 } from "./description.ts";
+import { modelSection } from "./model-schema.ts";
 import { quantity } from "./quantity.ts";
 
 const count = (description: string): z.ZodNumber => z.int().min(1).describe(description);
 const fraction = (description: string): z.ZodNumber =>
   z.number().min(0).lt(1).describe(description);
 const seed = (description: string): z.ZodNumber => z.int().describe(description);
-
-const modelSection: z.ZodType<ModelSection> = z.strictObject({
-  preset: z
-    .string()
-    .optional()
-    .describe("a public model to start from")
-    .meta({
-      examples: ["gpt2", "gpt3-175b", "llama3-8b"],
-    }),
-  name: z.string().min(1).optional().describe("what the model is called in output"),
-  layers: count("decoder layers").optional(),
-  hidden: count("width of the residual stream").optional(),
-  heads: count("attention heads").optional(),
-  kvHeads: count("key and value heads; fewer than heads is grouped-query attention").optional(),
-  headDim: count("width of one head; default hidden / heads").optional(),
-  ffn: count("inner width of the feed-forward block; default 4 · hidden").optional(),
-  vocab: count("vocabulary; default the tokenizer's").optional(),
-  context: count("longest sequence in tokens").optional(),
-  position: z.enum(["learned", "rotary", "none"]).optional().describe("position embedding"),
-  rotaryBase: z
-    .number()
-    .positive()
-    .optional()
-    .describe("base of the rotary angles; default 10,000"),
-  norm: z.enum(["layernorm", "rmsnorm"]).optional().describe("normalisation"),
-  normEpsilon: z.number().positive().optional().describe("added to the variance; default 1e-5"),
-  activation: z
-    .enum(["gelu", "swiglu", "squared-relu"])
-    .optional()
-    .describe("feed-forward activation"),
-  bias: z.boolean().optional().describe("linear layers have a bias"),
-  qkvBias: z
-    .boolean()
-    .optional()
-    .describe("the query, key and value projections have one; default bias"),
-  tied: z.boolean().optional().describe("the output projection is the token embedding"),
-});
 
 const link = {
   bandwidth: quantity("bandwidth", "one direction, of one device"),
@@ -99,12 +63,31 @@ const planSection: z.ZodType<PlanSection> = z.strictObject({
   pp: count("pipeline parallel ranks; default 1").optional(),
   dp: count("data parallel replicas; default devices / (tp · cp · pp)").optional(),
   cp: count("context parallel ranks: a sample's tokens split over them; default 1").optional(),
+  contextExchange: z
+    .enum(["ring", "all-gather", "all-to-all"])
+    .optional()
+    .describe(
+      "keys and values go round behind attention, are gathered before it, or heads are split instead of tokens (Ulysses); default ring",
+    ),
+  ep: count("expert parallel ranks, folded into tp · cp · dp; default 1").optional(),
+  etp: count("ranks that split each expert's matrices; default tp").optional(),
+  dispatch: z
+    .enum(["all-to-all", "all-gather"])
+    .optional()
+    .describe("how tokens reach their experts; default all-to-all"),
+  expertCapacity: z
+    .number()
+    .positive()
+    .optional()
+    .describe(
+      "rows of an expert in multiples of an even share, the rest dropped; default: none is",
+    ),
   vpp: count("model chunks of a pipeline rank; default 1").optional(),
   microbatch: count("samples of one microbatch; default 1").optional(),
   globalBatch: count("samples of one step, over all replicas"),
   sequence: count("tokens of one sample; default the model's context").optional(),
   schedule: z
-    .enum(["gpipe", "1f1b", "interleaved"])
+    .enum(pipelineSchedules)
     .optional()
     .describe("pipeline schedule; default 1f1b, interleaved when vpp is above 1"),
   stageLayers: z
@@ -120,9 +103,23 @@ const planSection: z.ZodType<PlanSection> = z.strictObject({
     .optional()
     .describe("each tp rank sends its share of a boundary (SC'21, section 4.1)"),
   recompute: z
-    .enum(["none", "selective", "operators", "full"])
+    .enum(["none", "selective", "operators", "rematerialise", "full"])
     .optional()
     .describe("what backward computes again instead of keeping"),
+  recomputeLayers: z
+    .int()
+    .min(0)
+    .optional()
+    .describe("first layers of each stage that are recomputed; default all"),
+  offload: z
+    .enum(["none", "optimizer"])
+    .optional()
+    .describe("what waits in host memory and is updated there; default none"),
+  order: z
+    .array(z.enum(["tp", "cp", "dp", "pp"]))
+    .length(4)
+    .optional()
+    .describe("mesh axes, the one whose ranks are neighbours first; default tp, cp, dp, pp"),
   precision: z.enum(["fp32", "bf16", "fp16"]).optional().describe("of weights and activations"),
   matrixPrecision: z
     .enum(["fp8", "fp4"])
@@ -162,6 +159,10 @@ const planSection: z.ZodType<PlanSection> = z.strictObject({
     .describe("tp collectives of backward beside the products that do not wait; default true"),
   overlapTensorParallel: z.boolean().optional().describe("split tp collectives behind products"),
   overlapPointToPoint: z.boolean().optional().describe("send between stages behind compute"),
+  overlapExpertParallel: z
+    .boolean()
+    .optional()
+    .describe("dispatch and combine behind the compute of another microbatch"),
 });
 
 const dataSection: z.ZodType<DataSection> = z.strictObject({

@@ -168,7 +168,7 @@ describe("a run that breaks rules", () => {
     [["plan.zero=7"], "plan.zero = 7: must be one of 0, 1, 2, 3; did you mean 3?"],
     [
       ["plan.schedule=1f1"],
-      'plan.schedule = "1f1": must be one of gpipe, 1f1b, interleaved; did you mean 1f1b?',
+      'plan.schedule = "1f1": must be one of gpipe, 1f1b, interleaved, dfs-bfs,',
     ],
     [['plan.microbatch="2"'], 'plan.microbatch = "2": must be a number; write 2 without quotes'],
     [["plan.pp=2.5"], "plan.pp = 2.5: must be an integer; nearest: 2 or 3"],

@@ -1,31 +1,184 @@
 /**
  * FLOPs per token by convention: sources count differently, so a utilisation says which it means.
- * One multiply and one add are two; backward counts twice forward.
+ * One multiply and one add are two; backward counts twice forward, without the weight gradient of
+ * what is frozen.
  */
-import type { Flops } from "@trireme/core";
+import { TriremeError, type Flops, nearestName } from "@trireme/core";
+import { pairs } from "./attention-operators.ts";
+import { adapterParameters } from "./adapter.ts";
+import { encoderParameters, decoderTokens } from "./encoder.ts";
+import { countForms, layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
-import { fc1Width, parameters, qkvWidth } from "./parameters.ts";
+import { contextWidth, parameters } from "./parameters.ts";
+
+/** What a convention counts. */
+export interface FlopRule {
+  /** Every pair of query and key, half of them, or those that a mask and a window leave. */
+  readonly attention: "full" | "half" | "exact";
+  /** All parameters that a token meets, or matrices alone: no norm, bias, router or adapter's gate. */
+  readonly parameters: "all" | "matrices";
+  /** The input embedding counts as if it multiplied (a tied one does, as the head, in any case). */
+  readonly embedding: boolean;
+  /** The output head counts. */
+  readonly logits: boolean;
+  /** Layers are computed once more for backward. */
+  readonly recompute: boolean;
+}
 
 /**
  * - `model-full`: 6N + 12Las, all parameters that multiply something (an untied input embedding does
- *   not), the whole score matrix, no recomputation: MegaScale's baseline, Megatron-LM since 2022.
- * - `model-causal`: the same with half the score matrix: Megatron-Bridge, MegaScale-MoE.
+ *   not), the whole score matrix, no recomputation: MegaScale's baseline, Megatron-LM since 2022, torchtitan.
+ * - `model-causal`: the same with half the score matrix: Megatron-Bridge, Megatron-LM of today.
+ * - `model-embedded`: `model-full` with both embeddings counted: llm-foundry, Aleph Alpha.
+ * - `matrix-full`, `matrix-causal`: matrices alone, neither router nor norms; the latter is MegaScale-MoE's.
+ * - `exact`: matrices, and the pairs of query and key that mask and window leave.
  * - `hardware`: full recomputation and the whole score matrix: SC'21's 96BsLh²(1 + s/6h + V/16Lh).
  */
-export type FlopConvention = "model-full" | "model-causal" | "hardware";
+export type FlopConvention =
+  | "model-full"
+  | "model-causal"
+  | "model-embedded"
+  | "matrix-full"
+  | "matrix-causal"
+  | "exact"
+  | "hardware";
 
-/** FLOPs of one token, forward and backward, in a sequence of `p.sequence` tokens. */
+const model: FlopRule = {
+  attention: "full",
+  parameters: "all",
+  embedding: false,
+  logits: true,
+  recompute: false,
+};
+const matrix: FlopRule = { ...model, parameters: "matrices" };
+
+/** The named conventions. */
+export const flopConventions: Readonly<Record<FlopConvention, FlopRule>> = {
+  "model-full": model,
+  "model-causal": { ...model, attention: "half" },
+  "model-embedded": { ...model, embedding: true },
+  "matrix-full": matrix,
+  "matrix-causal": { ...matrix, attention: "half" },
+  exact: { ...matrix, attention: "exact" },
+  hardware: { ...matrix, recompute: true },
+};
+
+/**
+ * FLOPs of one token, forward and backward, in a sequence of `p.sequence` tokens, by a named convention
+ * or a rule of one's own. Throws TriremeError "FLOPS" with the nearest name for an unknown convention.
+ */
 export function modelFlops(
   m: Model,
   p: { readonly sequence: number },
-  convention: FlopConvention = "model-full",
+  convention: FlopConvention | FlopRule = "model-full",
 ): Flops {
-  // Forward products with the keys and with the values, over the whole sequence.
-  const attention = 4 * m.layers * m.heads * m.headDim * p.sequence;
-  if (convention === "hardware") {
-    const weights = m.hidden * (qkvWidth(m) + m.heads * m.headDim + fc1Width(m) + m.ffn);
-    return 4 * (2 * m.layers * weights + attention) + 6 * m.vocab * m.hidden;
+  const rule = typeof convention === "string" ? named(convention) : convention;
+  const forms = layerForms(m);
+  const counts = countForms(m, 0, m.layers);
+  const tables = m.vocab * m.hidden;
+  const heads = 1 + m.prediction;
+  const inLayers = multiplied(m, rule.parameters);
+  const logits = rule.logits ? heads * tables : 0;
+  const embedding = rule.embedding && !m.tied ? tables : 0;
+  // Forward products with the keys and with the values.
+  let attention = 0;
+  for (const [i, form] of forms.entries()) {
+    const layers = counts[i]! + (i === counts.length - 1 ? m.prediction : 0);
+    const window = form.windowed ? m.window?.size : undefined;
+    const perToken = keysPerToken(m, p.sequence, window, rule.attention);
+    attention += layers * 2 * perToken * (m.heads * m.headDim + contextWidth(m));
   }
-  const multiplied = parameters(m).total - (m.tied ? 0 : m.vocab * m.hidden);
-  return 6 * multiplied + 3 * attention * (convention === "model-causal" ? 0.5 : 1);
+  const backward = m.adapter === undefined ? 2 : 1;
+  const passes = 1 + backward;
+  const again = rule.recompute ? 1 : 0;
+  const adapters =
+    rule.parameters === "all" || m.adapter !== undefined
+      ? m.layers * adapterParameters(m).total
+      : 0;
+  return (
+    2 * (passes + again) * inLayers +
+    2 * passes * (logits + embedding) +
+    2 * (3 + again) * adapters +
+    (3 + again) * attention +
+    encoderFlops(m, p.sequence)
+  );
+}
+
+function named(convention: FlopConvention): FlopRule {
+  if (Object.hasOwn(flopConventions, convention)) return flopConventions[convention];
+  const known = Object.keys(flopConventions);
+  const near = nearestName(convention, known);
+  throw new TriremeError(
+    "FLOPS",
+    `unknown FLOP convention "${convention}"; ${near === undefined ? `known: ${known.join(", ")}` : `did you mean "${near}"?`}`,
+  );
+}
+
+function keysPerToken(
+  m: Model,
+  sequence: number,
+  window: number | undefined,
+  attention: FlopRule["attention"],
+): number {
+  if (attention === "exact") {
+    const span = { sequence, causal: m.causal, ...(window === undefined ? {} : { window }) };
+    return pairs(span) / sequence;
+  }
+  const seen = Math.min(sequence, window ?? sequence);
+  return attention === "half" && m.causal ? seen / 2 : seen;
+}
+
+/** Parameters of all layers that one token is multiplied by. */
+function multiplied(m: Model, which: FlopRule["parameters"]): number {
+  const counts = parameters(m);
+  const tables = (m.tied ? 1 : 2) * m.vocab * m.hidden;
+  const all = counts.active - counts.encoders - counts.adapters - tables;
+  return which === "all" ? all : all - elementwise(m);
+}
+
+/** Of these, what is no matrix or is left out of counts by matrices: norms, biases, position tables, routers. */
+function elementwise(m: Model): number {
+  const bare: Model = {
+    ...m,
+    bias: false,
+    qkvBias: false,
+    outputBias: false,
+    headBias: false,
+    normBias: false,
+    normWeights: false,
+    attentionSinks: false,
+    qkNorm: "none",
+    position: "none",
+    segments: 0,
+    pooler: false,
+    ...(m.experts === undefined
+      ? {}
+      : {
+          experts: { ...m.experts, routerBias: false, selectionBias: false, sharedGate: false },
+        }),
+  };
+  const routers =
+    m.experts === undefined ? 0 : m.hidden * m.experts.count * (expertLayerCount(m) + m.prediction);
+  const latents = (m.latent?.queryRank ?? 0) + (m.latent?.keyValueRank ?? 0);
+  return (
+    parameters(m).active - parameters(bare).active + routers + latents * (m.layers + m.prediction)
+  );
+}
+
+function expertLayerCount(m: Model): number {
+  const counts = countForms(m, 0, m.layers);
+  return layerForms(m).reduce((n, form, i) => n + (form.experts ? counts[i]! : 0), 0);
+}
+
+/** Encoders' work for a sample, spread over the decoder's tokens. */
+function encoderFlops(m: Model, sequence: number): Flops {
+  let flops = 0;
+  for (const e of m.encoders) {
+    const { trunk, total } = encoderParameters(m, e);
+    const attention = 4 * e.layers * e.hidden * e.span;
+    const passes = e.frozen ? 1 : 3;
+    flops += passes * e.tokens * (2 * trunk + attention);
+    flops += 6 * decoderTokens(e) * (total - trunk);
+  }
+  return flops / sequence;
 }

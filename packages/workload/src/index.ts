@@ -1,14 +1,32 @@
-export { type Model, type ModelOptions, defineModel } from "./model.ts";
-export { model, modelNames } from "./presets.ts";
-export { type ParameterCounts, parameters } from "./parameters.ts";
 export {
+  type Adapter,
+  type AdapterTarget,
+  type Encoder,
+  type Experts,
+  type LatentAttention,
+  type Model,
+  type Window,
+  isGated,
+} from "./model.ts";
+export { type EncoderOptions, type ModelOptions, defineModel } from "./define-model.ts";
+export { type LayerForm, countForms, firstLayerOf, layerFormAt, layerForms } from "./layer-form.ts";
+export { model, modelNames } from "./presets/presets.ts";
+export { type ParameterCounts, parameters } from "./parameters.ts";
+export { pipelineSchedules } from "./plan-rules.ts";
+export {
+  type Axis,
+  type PipelineSchedule,
   type Plan,
+  type PlanAxis,
   type PlanOptions,
   axes,
   bytesOf,
   definePlan,
+  expertAxes,
+  expertReplicas,
   microbatches,
   ranks,
+  recomputedLayers,
 } from "./plan.ts";
 export {
   type Stage,
@@ -25,4 +43,6 @@ export {
   type Pass,
 } from "./operator.ts";
 export { type StageOperators, boundaryBytes, stageOperators } from "./stage-operators.ts";
-export { type FlopConvention, modelFlops } from "./flops.ts";
+export { type FlopConvention, type FlopRule, flopConventions, modelFlops } from "./flops.ts";
+export { type ExpertRows, expertRows, rankTokens } from "./expert-operators.ts";
+export { replicaCollectives } from "./replica-collectives.ts";

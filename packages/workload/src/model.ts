@@ -1,12 +1,11 @@
 /**
- * A model is what is computed, not how it is split: a decoder-only transformer given by its shape.
- * Two families share the record. GPT form (Radford et al. 2019; Brown et al. 2020): learned
- * positions, LayerNorm, GeLU, biases, tied embeddings. Llama form (Touvron et al. 2023; Llama 3,
- * 2024): rotary positions, RMSNorm, SwiGLU, grouped-query attention, no biases, untied.
+ * A model is what is computed, not how it is split: a transformer given by its shape. GPT form
+ * (Radford et al. 2019; Brown et al. 2020) has learned positions, LayerNorm, GeLU, biases and tied
+ * embeddings; Llama form (Touvron et al. 2023; Llama 3, 2024) rotary positions, RMSNorm, SwiGLU,
+ * grouped-query attention, no biases, untied. Everything else is a difference from these.
  */
-import { TriremeError } from "@trireme/core";
 
-/** A decoder-only transformer. Counts are plain numbers; `source` says where they come from. */
+/** A transformer. Counts are plain numbers; `source` says where they come from. */
 export interface Model {
   readonly name: string;
   readonly layers: number;
@@ -16,101 +15,157 @@ export interface Model {
   readonly heads: number;
   /** Key and value heads: `heads` for multi-head, 1 for multi-query attention. */
   readonly kvHeads: number;
+  /** Width of a head's queries and keys; without latent attention, of its values too. */
   readonly headDim: number;
-  /** Width inside the feed-forward block; SwiGLU computes two such projections, gate and up. */
+  /** Width inside the feed-forward block; a gated activation computes two such projections, gate and up. */
   readonly ffn: number;
   readonly vocab: number;
-  /** Longest sequence, tokens; the rows of a learned position table. */
+  /** Longest sequence, tokens. */
   readonly context: number;
-  readonly position: "learned" | "rotary" | "none";
+  readonly position: "learned" | "rotary" | "alibi" | "none";
+  /** Rows of a learned position table beyond `context` (OPT: 2). */
+  readonly extraPositions: number;
   /** Base of the rotary angles; no meaning with other positions. */
   readonly rotaryBase: number;
+  /** Share of a head that is rotated, in (0, 1]. */
+  readonly rotaryFraction: number;
   readonly norm: "layernorm" | "rmsnorm";
   /** What the norms add to the variance, or mean square. */
   readonly normEpsilon: number;
-  readonly activation: "gelu" | "swiglu" | "squared-relu";
+  /** LayerNorm adds a shift. */
+  readonly normBias: boolean;
+  /** Norms multiply by weights (not in OLMo 1). */
+  readonly normWeights: boolean;
+  /** Norms before each block, after it (BERT, OLMo 2), or both (Gemma 2 and 3). */
+  readonly normPlacement: "pre" | "post" | "both";
+  /** One block after the other, or attention and feed-forward beside each other on the same residual (GPT-J). */
+  readonly block: "sequential" | "parallel";
+  /** The two branches of a parallel block read the same normalised input (not in GPT-NeoX). */
+  readonly sharedNorm: boolean;
+  /** A norm before the head; post-norm models may have none (BERT). */
+  readonly finalNorm: boolean;
+  /** A norm after the embedding (BLOOM, BERT). */
+  readonly embeddingNorm: boolean;
+  /** Norm of queries and keys: per head with shared weights (Qwen 3), or over all heads (OLMo 2). */
+  readonly qkNorm: "none" | "head" | "all";
+  readonly activation: "gelu" | "relu" | "squared-relu" | "swiglu" | "geglu";
   /** Every linear layer has a bias. */
   readonly bias: boolean;
   /** The query, key and value projections have one although the others may not (Qwen 2). */
   readonly qkvBias: boolean;
+  /** So for the attention's output projection (gpt-oss has one, GPT-J's feed-forward alone). */
+  readonly outputBias: boolean;
+  /** The output head has a bias (GPT-J, Phi-2). */
+  readonly headBias: boolean;
+  /** A learned logit per head joins the softmax (gpt-oss). */
+  readonly attentionSinks: boolean;
   /** The output head reuses the token embedding. */
   readonly tied: boolean;
+  /** Tokens attend to earlier ones only; an encoder's to all. */
+  readonly causal: boolean;
+  /** Rows of a table of segments that is added to the embedding (BERT: 2); 0 for none. */
+  readonly segments: number;
+  /** A square layer over the first token's state (BERT). */
+  readonly pooler: boolean;
+  /** Layers that attend within a window only. */
+  readonly window?: Window;
+  /** Keys and values are made from a latent vector (DeepSeek-V2, arXiv 2405.04434 §2.1). */
+  readonly latent?: LatentAttention;
+  /** Layers whose feed-forward block is a mixture of experts. */
+  readonly experts?: Experts;
+  /** Multi-token prediction modules, each a layer more (DeepSeek-V3, arXiv 2412.19437 §2.2). */
+  readonly prediction: number;
+  /** What is trained beside frozen weights (LoRA, arXiv 2106.09685). */
+  readonly adapter?: Adapter;
+  /** What turns images or sounds into tokens, in front of the first layer. */
+  readonly encoders: readonly Encoder[];
   readonly source: string;
 }
 
-/** What `defineModel` needs, and what it may be told beside that. */
-export type ModelOptions = Pick<Model, "layers" | "hidden" | "heads" | "vocab"> & Partial<Model>;
-
-const sizes = [
-  "layers",
-  "hidden",
-  "heads",
-  "kvHeads",
-  "headDim",
-  "ffn",
-  "vocab",
-  "context",
-] as const;
-
-/**
- * A model from its shape; what is left out has GPT form: kvHeads = heads, headDim = hidden / heads,
- * ffn = 4 hidden, context 2048, learned positions, LayerNorm, GeLU, biases, tied embeddings.
- * Throws TriremeError "MODEL" for counts that are not positive integers and heads that do not divide.
- */
-export function defineModel(o: ModelOptions): Model {
-  if (o.headDim === undefined && o.hidden % o.heads !== 0) {
-    throw new TriremeError(
-      "MODEL",
-      `hidden ${o.hidden} is not a multiple of heads ${o.heads}; use heads ${nearestDivisor(o.hidden, o.heads)}, or state headDim`,
-    );
-  }
-  const bias = o.bias ?? true;
-  const m: Model = {
-    name: o.name ?? "custom",
-    layers: o.layers,
-    hidden: o.hidden,
-    heads: o.heads,
-    kvHeads: o.kvHeads ?? o.heads,
-    headDim: o.headDim ?? o.hidden / o.heads,
-    ffn: o.ffn ?? 4 * o.hidden,
-    vocab: o.vocab,
-    context: o.context ?? 2048,
-    position: o.position ?? "learned",
-    rotaryBase: o.rotaryBase ?? 10_000,
-    norm: o.norm ?? "layernorm",
-    normEpsilon: o.normEpsilon ?? 1e-5,
-    activation: o.activation ?? "gelu",
-    bias,
-    qkvBias: o.qkvBias ?? bias,
-    tied: o.tied ?? true,
-    source: o.source ?? "defined by its shape",
-  };
-  for (const key of sizes) {
-    if (!Number.isSafeInteger(m[key]) || m[key] < 1) {
-      throw new TriremeError("MODEL", `${key} ${m[key]} must be a whole number, 1 or more`);
-    }
-  }
-  if (m.heads % m.kvHeads !== 0) {
-    throw new TriremeError(
-      "MODEL",
-      `heads ${m.heads} is not a multiple of kvHeads ${m.kvHeads}; use kvHeads ${nearestDivisor(m.heads, m.kvHeads)}`,
-    );
-  }
-  return m;
+/** Sliding-window attention. */
+export interface Window {
+  /** Tokens that a query sees, itself included. */
+  readonly size: number;
+  /** Every so many layers one, the last of them, attends to all (Gemma 2: 2, Gemma 3: 6); 0 for none. */
+  readonly every: number;
 }
 
-/** The divisor of `n` nearest to `target`, the smaller of equals; 1 when `n` is no positive integer. */
-export function nearestDivisor(n: number, target: number): number {
-  if (!Number.isSafeInteger(n) || n < 1) return 1;
-  let best = 1;
-  const consider = (d: number): void => {
-    const gain = Math.abs(best - target) - Math.abs(d - target);
-    if (gain > 0 || (gain === 0 && d < best)) best = d;
-  };
-  for (let d = 1; d * d <= n; d++) {
-    if (n % d !== 0) continue;
-    consider(d);
-    consider(n / d);
-  }
-  return best;
+/** Multi-head latent attention; `headDim` is nopeDim + ropeDim. */
+export interface LatentAttention {
+  /** Width of the queries' latent; 0 when queries are projected directly. */
+  readonly queryRank: number;
+  /** Width of the keys' and values' latent. */
+  readonly keyValueRank: number;
+  /** Part of a head without position. */
+  readonly nopeDim: number;
+  /** Rotated part of a head; its key is one for all heads. */
+  readonly ropeDim: number;
+  /** Width of a head's values. */
+  readonly valueDim: number;
+}
+
+/** A mixture of experts. */
+export interface Experts {
+  /** Routed experts. */
+  readonly count: number;
+  /** Experts that a token is sent to (top-k). */
+  readonly active: number;
+  /** Width inside one expert. */
+  readonly ffn: number;
+  /** Width inside the expert that sees every token: that of one times their number; 0 for none. */
+  readonly sharedFfn: number;
+  /** A gate scales the shared expert's output (Qwen 2 MoE). */
+  readonly sharedGate: boolean;
+  /** First layers that are dense instead. */
+  readonly denseLayers: number;
+  /** Every so many layers one, the last of them, has experts (GLaM, Llama 4 Maverick: 2). */
+  readonly every: number;
+  /** The router has a bias that is trained with it (gpt-oss). */
+  readonly routerBias: boolean;
+  /** Experts are chosen by score plus a bias that balances them (DeepSeek-V3, §2.1.2): one number each. */
+  readonly selectionBias: boolean;
+}
+
+/** Matrices that an adapter may be added to. */
+export type AdapterTarget = "query" | "key" | "value" | "output" | "gate" | "up" | "down";
+
+/** Low-rank adapters: W x + B A x with A [rank, in] and B [out, rank] trained, all else frozen. */
+export interface Adapter {
+  readonly rank: number;
+  readonly targets: readonly AdapterTarget[];
+  /** How the frozen matrices of the layers are kept: training precision, 8 bits, or NF4 (QLoRA, arXiv 2305.14314). */
+  readonly base: "full" | "int8" | "nf4";
+}
+
+/** A transformer encoder whose output tokens stand in the decoder's sequence (ViT, arXiv 2010.11929; LLaVA). */
+export interface Encoder {
+  readonly modality: "image" | "video" | "audio";
+  readonly layers: number;
+  readonly hidden: number;
+  readonly heads: number;
+  readonly ffn: number;
+  readonly activation: Model["activation"];
+  readonly norm: Model["norm"];
+  readonly bias: boolean;
+  /** Numbers in one patch or frame before projection: 3 · 14² for 14-pixel patches. */
+  readonly patch: number;
+  /** Tokens of one sample that it encodes, over all its images. */
+  readonly tokens: number;
+  /** Tokens that attend to each other: those of one image or segment. */
+  readonly span: number;
+  /** Rows of its learned positions; 0 for rotary ones. */
+  readonly positionRows: number;
+  /** A norm before its first layer (CLIP). */
+  readonly embeddingNorm: boolean;
+  /** Encoded tokens that make one of the decoder's. */
+  readonly merge: number;
+  /** Inner widths of the projector between it and the decoder: [] is one matrix. */
+  readonly projector: readonly number[];
+  /** It is computed and not trained. */
+  readonly frozen: boolean;
+}
+
+/** The activation multiplies two projections, gate and up. */
+export function isGated(activation: Model["activation"]): boolean {
+  return activation === "swiglu" || activation === "geglu";
 }

@@ -6,12 +6,15 @@ export type Pass = "forward" | "recompute" | "input-gradient" | "weight-gradient
 
 export type OperatorKind =
   | "gemm"
+  | "grouped-gemm"
   | "attention"
   | "norm"
   | "activation"
   | "add"
   | "embedding"
   | "loss"
+  | "routing"
+  | "permutation"
   | "optimizer";
 
 /** One kernel of one rank, run `count` times in its pass of one microbatch (or, "update", of one step). */
@@ -23,8 +26,9 @@ export interface Operator {
   /** What the kernel computes within its kind: "gelu", "rmsnorm", "flash", "bf16", … */
   readonly form: string;
   /**
-   * gemm [batch, m, n, k]; attention [batch, heads, kvHeads, sequence, headDim]; norm, activation and
-   * add [rows, width]; embedding [tokens, width, vocab]; loss [rows, vocab]; optimizer [parameters].
+   * gemm [batch, m, n, k]; grouped-gemm [groups, m of all groups together, n, k]; attention [batch, heads,
+   * kvHeads, sequence, headDim]; norm, activation, add and permutation [rows, width]; embedding
+   * [tokens, width, vocab]; loss [rows, vocab]; routing [tokens, experts, active]; optimizer [parameters].
    */
   readonly shape: readonly number[];
   /** Arithmetic of one execution. */
@@ -34,18 +38,36 @@ export interface Operator {
   readonly count: number;
 }
 
-/** A collective of one rank, `count` times in its pass; `bytes` is the full buffer, as nccl-tests counts it. */
+/**
+ * A collective of one rank, `count` times in its pass. `bytes` is the full buffer, as nccl-tests counts
+ * it: what all ranks gather together, or what one rank holds before an all-reduce, a reduce-scatter or an
+ * all-to-all.
+ */
 export interface CollectiveOperator {
-  readonly kind: "all-reduce" | "all-gather" | "reduce-scatter";
-  /** Gradients and weights travel along "dp", which takes the context-parallel ranks in: they hold the same weights. */
-  readonly axis: "tp" | "cp" | "dp";
+  readonly kind: "all-reduce" | "all-gather" | "reduce-scatter" | "all-to-all";
+  /**
+   * Dense gradients and weights travel along "dp", which takes the context-parallel ranks in, since they
+   * hold the same weights; routed experts' along "edp". Tokens travel to experts along "ep", and inside
+   * an expert that is split along "etp".
+   */
+  readonly axis: "tp" | "cp" | "dp" | "ep" | "etp" | "edp";
   readonly bytes: Bytes;
   readonly pass: Pass;
   readonly count: number;
 }
 
 /** An operator with its key derived. */
-export function operator(o: Omit<Operator, "key">): Operator {
-  const pass = o.pass === "recompute" ? "forward" : o.pass;
-  return { ...o, key: `${o.kind}/${o.form}/${pass}/${o.shape.join("x")}` };
+export function operator(
+  kind: OperatorKind,
+  form: string,
+  pass: Pass,
+  shape: readonly number[],
+  flops: Flops,
+  bytes: Bytes,
+  count: number,
+): Operator {
+  let key = `${kind}/${form}/${pass === "recompute" ? "forward" : pass}/${shape[0]!}`;
+  // Added up piece by piece, the text is put together when it is first looked at.
+  for (let i = 1; i < shape.length; i++) key = key + "x" + shape[i]!;
+  return { key, kind, pass, form, shape, flops, bytes, count };
 }

@@ -1,59 +1,195 @@
 /**
- * Parameter counts to the digit. A layer is two norms, the attention projections and the
- * feed-forward block; for GPT form the sum is SC'21's 12Lh²(1 + 13/12h + (V+s)/12Lh) plus the final norm.
+ * Parameter counts to the digit. A layer is its norms, the attention projections and the feed-forward
+ * block; for GPT form the sum is SC'21's 12Lh²(1 + 13/12h + (V+s)/12Lh) plus the final norm.
  */
-import type { Model } from "./model.ts";
+import { adapterParameters } from "./adapter.ts";
+import { encoderParameters } from "./encoder.ts";
+import { type LayerForm, countForms, layerFormAt, layerForms } from "./layer-form.ts";
+import { type Model, isGated } from "./model.ts";
 
-/** Parameters of a model by place; `total = embedding + layers × layer + final + head`. */
+/** Parameters of a model by place; `total = embedding + layers + prediction + final + head + encoders + adapters`. */
 export interface ParameterCounts {
   readonly total: number;
-  /** Token embedding and, if learned, the position table. */
+  /** What a token meets: all but the experts that it is not sent to. */
+  readonly active: number;
+  /** What training changes: all, or under an adapter the adapters alone, and no frozen encoder. */
+  readonly trainable: number;
+  /** Token embedding, tables of learned positions and segments, the norm after them. */
   readonly embedding: number;
-  /** One transformer layer. */
-  readonly layer: number;
-  /** The norm before the head. */
+  /** All transformer layers. */
+  readonly layers: number;
+  /** Multi-token prediction modules, without the embedding and head that they share. */
+  readonly prediction: number;
+  /** The norm before the head, and a pooler. */
   readonly final: number;
-  /** The output head; 0 when it is the token embedding. */
+  /** The output head; when it is the token embedding, its bias alone. */
   readonly head: number;
+  /** Encoders and their projectors. */
+  readonly encoders: number;
+  readonly adapters: number;
 }
 
-/** Trainable parameters of `m`. */
+const known = new WeakMap<Model, ParameterCounts>();
+
+/** Parameters of `m`. */
 export function parameters(m: Model): ParameterCounts {
-  const { sharded, replicated } = layerParameters(m);
-  const embedding = m.vocab * m.hidden + positionParameters(m);
-  const layer = sharded + replicated;
-  const final = normParameters(m);
-  const head = m.tied ? 0 : m.vocab * m.hidden;
-  return { total: embedding + m.layers * layer + final + head, embedding, layer, final, head };
+  let counts = known.get(m);
+  if (counts === undefined) {
+    counts = count(m);
+    known.set(m, counts);
+  }
+  return counts;
 }
 
-/** Parameters of the learned position table, 0 without one. */
-export function positionParameters(m: Model): number {
-  return m.position === "learned" ? m.context * m.hidden : 0;
+function count(m: Model): ParameterCounts {
+  const forms = layerForms(m);
+  const counts = countForms(m, 0, m.layers);
+  let layers = 0;
+  let idle = 0;
+  for (const [i, form] of forms.entries()) {
+    const { sharded, replicated, experts } = layerParameters(m, form);
+    layers += counts[i]! * (sharded + replicated + experts);
+    idle += counts[i]! * idleExperts(m, experts);
+  }
+  const last = layerParameters(m, forms[layerFormAt(m, m.layers)]!);
+  const prediction =
+    m.prediction * (last.sharded + last.replicated + last.experts + predictionParameters(m));
+  idle += m.prediction * idleExperts(m, last.experts);
+  const embedding = m.vocab * m.hidden + tableParameters(m);
+  const final = finalParameters(m);
+  const head = (m.tied ? 0 : m.vocab * m.hidden) + (m.headBias ? m.vocab : 0);
+  const encoders = m.encoders.reduce((sum, e) => sum + encoderParameters(m, e).total, 0);
+  const frozen = m.encoders.reduce((n, e) => n + (e.frozen ? encoderParameters(m, e).trunk : 0), 0);
+  const adapters = m.layers * adapterParameters(m).total;
+  const total = embedding + layers + prediction + final + head + encoders + adapters;
+  return {
+    total,
+    active: total - idle,
+    trainable: m.adapter === undefined ? total - frozen : adapters,
+    embedding,
+    layers,
+    prediction,
+    final,
+    head,
+    encoders,
+    adapters,
+  };
+}
+
+/** Of a layer's routed experts' parameters, those that a token does not meet. */
+function idleExperts(m: Model, experts: number): number {
+  return m.experts === undefined
+    ? 0
+    : (experts / m.experts.count) * (m.experts.count - m.experts.active);
+}
+
+/** Parameters of the tables beside the token embedding, on every rank: positions, segments, and the norm after them. */
+export function tableParameters(m: Model): number {
+  const positions = m.position === "learned" ? m.context + m.extraPositions : 0;
+  return (positions + m.segments) * m.hidden + (m.embeddingNorm ? normParameters(m) : 0);
+}
+
+/** Parameters between the last layer and the head, on every rank: a norm, and a pooler. */
+export function finalParameters(m: Model): number {
+  const pooler = m.pooler ? m.hidden * (m.hidden + 1) : 0;
+  return (m.finalNorm ? normParameters(m) : 0) + pooler;
+}
+
+/** What a prediction module has beside its layer: three norms, and the projection of state and embedding (arXiv 2412.19437, Eq. 21). */
+export function predictionParameters(m: Model): number {
+  return 2 * m.hidden * m.hidden + 3 * normParameters(m);
 }
 
 /** Parameters of one norm: a scale, and for LayerNorm a shift. */
 export function normParameters(m: Model): number {
-  return m.norm === "layernorm" ? 2 * m.hidden : m.hidden;
+  return (m.normWeights ? m.hidden : 0) + (m.normBias ? m.hidden : 0);
 }
 
-/** Output features of the fused query, key and value projection. */
+/** Norms of the residual stream in one layer. */
+export function layerNorms(m: Model): number {
+  return m.normPlacement === "both" ? 4 : m.sharedNorm ? 1 : 2;
+}
+
+/** Output features of the fused query, key and value projection; without latent attention. */
 export function qkvWidth(m: Model): number {
   return (m.heads + 2 * m.kvHeads) * m.headDim;
 }
 
-/** Output features of the first feed-forward projection: gate and up side by side for SwiGLU. */
-export function fc1Width(m: Model): number {
-  return m.activation === "swiglu" ? 2 * m.ffn : m.ffn;
+/** Width of all heads' values side by side: what the output projection reads. */
+export function contextWidth(m: Model): number {
+  return m.heads * (m.latent?.valueDim ?? m.headDim);
 }
 
-/**
- * One layer's parameters, by what tensor parallelism does with them: weights and the biases of
- * column-parallel projections are sharded; norms and the biases of row-parallel ones are on every rank.
- */
-export function layerParameters(m: Model): { sharded: number; replicated: number } {
-  const weights = m.hidden * (qkvWidth(m) + m.heads * m.headDim + fc1Width(m) + m.ffn);
-  const columnBias = (m.qkvBias ? qkvWidth(m) : 0) + (m.bias ? fc1Width(m) : 0);
-  const rowBias = m.bias ? 2 * m.hidden : 0;
-  return { sharded: weights + columnBias, replicated: 2 * normParameters(m) + rowBias };
+/** Output features of the first feed-forward projection of width `ffn`: gate and up side by side for gated activations. */
+export function fc1Width(m: Pick<Model, "activation">, ffn: number): number {
+  return isGated(m.activation) ? 2 * ffn : ffn;
+}
+
+/** One layer's parameters, by what parallelism does with them. */
+export interface LayerParameters {
+  /** Split over tensor-parallel ranks: weights, and the biases of column-parallel projections. */
+  readonly sharded: number;
+  /** On every tensor-parallel rank: norms, routers, latent projections, biases of row-parallel projections. */
+  readonly replicated: number;
+  /** All routed experts: split over expert-parallel ranks, and each over expert-tensor-parallel ones. */
+  readonly experts: number;
+}
+
+/** Parameters of a layer of one form, adapters left out. */
+export function layerParameters(m: Model, form: LayerForm): LayerParameters {
+  const attention = m.latent === undefined ? plainAttention(m) : latentAttention(m);
+  const norms = layerNorms(m) * normParameters(m);
+  const feedForward = form.experts ? mixture(m) : dense(m, m.ffn);
+  return {
+    sharded: attention.sharded + feedForward.sharded,
+    replicated: attention.replicated + norms + feedForward.replicated,
+    experts: feedForward.experts,
+  };
+}
+
+function plainAttention(m: Model): Omit<LayerParameters, "experts"> {
+  const heads = m.heads * m.headDim;
+  return {
+    sharded:
+      m.hidden * (qkvWidth(m) + heads) +
+      (m.qkvBias ? qkvWidth(m) : 0) +
+      (m.attentionSinks ? m.heads : 0) +
+      (m.qkNorm === "all" ? heads + m.kvHeads * m.headDim : 0),
+    replicated: (m.outputBias ? m.hidden : 0) + (m.qkNorm === "head" ? 2 * m.headDim : 0),
+  };
+}
+
+/** Down projections are on every rank, up projections are split by heads (Megatron-LM's form). */
+function latentAttention(m: Model): Omit<LayerParameters, "experts"> {
+  const { queryRank, keyValueRank, nopeDim, ropeDim, valueDim } = m.latent!;
+  const query = m.heads * m.headDim;
+  const queries = queryRank === 0 ? m.hidden * query : queryRank * query;
+  const keysAndValues = keyValueRank * m.heads * (nopeDim + valueDim);
+  const down = m.hidden * (queryRank + keyValueRank + ropeDim);
+  return {
+    sharded: queries + keysAndValues + contextWidth(m) * m.hidden,
+    replicated: down + queryRank + keyValueRank + (m.outputBias ? m.hidden : 0),
+  };
+}
+
+function dense(m: Model, ffn: number): LayerParameters {
+  const first = fc1Width(m, ffn);
+  return {
+    sharded: m.hidden * (first + ffn) + (m.bias ? first : 0),
+    replicated: m.bias ? m.hidden : 0,
+    experts: 0,
+  };
+}
+
+function mixture(m: Model): LayerParameters {
+  const e = m.experts!;
+  const one = dense(m, e.ffn);
+  const shared = e.sharedFfn > 0 ? dense(m, e.sharedFfn) : { sharded: 0, replicated: 0 };
+  const router =
+    m.hidden * e.count + (e.routerBias ? e.count : 0) + (e.selectionBias ? e.count : 0);
+  return {
+    sharded: shared.sharded,
+    replicated: router + shared.replicated + (e.sharedGate ? m.hidden : 0),
+    experts: e.count * (one.sharded + one.replicated),
+  };
 }

@@ -1,16 +1,59 @@
 /** The rules of a plan, in the order in which a person would want to hear of them. */
 import { TriremeError, nearestName } from "@trireme/core";
-import { type Model, nearestDivisor } from "./model.ts";
+import { nearestDivisor } from "./define-model.ts";
+import { layerForms } from "./layer-form.ts";
+import type { Model } from "./model.ts";
 import type { Plan } from "./plan.ts";
 
-const counts = ["tp", "pp", "dp", "cp", "vpp", "microbatch", "globalBatch", "sequence"] as const;
+const counts = [
+  "tp",
+  "pp",
+  "dp",
+  "cp",
+  "ep",
+  "etp",
+  "vpp",
+  "microbatch",
+  "globalBatch",
+  "sequence",
+] as const;
 
-const choices = {
-  schedule: ["gpipe", "1f1b", "interleaved"],
-  recompute: ["none", "selective", "operators", "full"],
-  precision: ["fp32", "bf16", "fp16"],
-  gradientPrecision: ["fp32", "bf16", "fp16"],
-} as const;
+/** Names of pipeline schedules. */
+export const pipelineSchedules = [
+  "gpipe",
+  "1f1b",
+  "interleaved",
+  "dfs-bfs",
+  "looped-bfs",
+  "zb-h1",
+  "zb-h2",
+  "interleaved-zero-bubble",
+  "zb-v",
+  "v-half",
+  "v-min",
+  "dualpipe-v",
+  "chimera",
+  "dualpipe",
+] as const;
+
+type Choice =
+  | "schedule"
+  | "recompute"
+  | "contextExchange"
+  | "dispatch"
+  | "offload"
+  | "precision"
+  | "gradientPrecision";
+
+const choices: readonly (readonly [Choice, readonly string[]])[] = [
+  ["schedule", pipelineSchedules],
+  ["recompute", ["none", "selective", "operators", "rematerialise", "full"]],
+  ["contextExchange", ["ring", "all-gather", "all-to-all"]],
+  ["dispatch", ["all-to-all", "all-gather"]],
+  ["offload", ["none", "optimizer"]],
+  ["precision", ["fp32", "bf16", "fp16"]],
+  ["gradientPrecision", ["fp32", "bf16", "fp16"]],
+];
 
 function fail(message: string): never {
   throw new TriremeError("PLAN", message);
@@ -20,6 +63,7 @@ function fail(message: string): never {
 export function checkPlan(m: Model, p: Plan): void {
   checkValues(p);
   checkTensor(m, p);
+  checkExperts(m, p);
   checkBatch(m, p);
   checkPipeline(m, p);
 }
@@ -30,8 +74,7 @@ function checkValues(p: Plan): void {
       fail(`${key} ${p[key]} must be a whole number, 1 or more`);
     }
   }
-  for (const key of ["schedule", "recompute", "precision", "gradientPrecision"] as const) {
-    const known: readonly string[] = choices[key];
+  for (const [key, known] of choices) {
     if (known.includes(p[key])) continue;
     const near = nearestName(p[key], known);
     fail(
@@ -47,6 +90,21 @@ function checkValues(p: Plan): void {
     fail(`flashVersion ${p.flashVersion} is not 1, 2 or 3; leave it out for the device's best`);
   }
   if (![0, 1, 2, 3].includes(p.zero)) fail(`zero ${p.zero} is not a ZeRO stage: 0, 1, 2 or 3`);
+  if (
+    p.recomputeLayers !== undefined &&
+    (!Number.isSafeInteger(p.recomputeLayers) || p.recomputeLayers < 0)
+  ) {
+    fail(`recomputeLayers ${p.recomputeLayers} must be a whole number, 0 or more`);
+  }
+  if (p.expertCapacity !== undefined && !(p.expertCapacity > 0 && p.expertCapacity < Infinity)) {
+    fail(`expertCapacity ${p.expertCapacity} must be above 0; leave it out to drop no token`);
+  }
+  const named = new Set<string>(p.order);
+  if (p.order.length !== 4 || ["tp", "cp", "dp", "pp"].some((a) => !named.has(a))) {
+    fail(
+      `order ${p.order.join("-")} must name tp, cp, dp and pp once each; the usual is tp-cp-dp-pp`,
+    );
+  }
   if (!(p.dropout >= 0 && p.dropout < 1)) fail(`dropout ${p.dropout} must be in [0, 1)`);
 }
 
@@ -54,13 +112,25 @@ function checkTensor(m: Model, p: Plan): void {
   for (const [what, n] of [
     ["heads", m.heads],
     ["kvHeads", m.kvHeads],
-    ["ffn", m.ffn],
+    ...(layerForms(m).every((f) => f.experts) ? [] : [["ffn", m.ffn] as const]),
+    ...m.encoders.flatMap(
+      (e, i) =>
+        [
+          [`encoders[${i}].heads`, e.heads],
+          [`encoders[${i}].ffn`, e.ffn],
+        ] as const,
+    ),
   ] as const) {
     if (n % p.tp !== 0) {
       fail(
         `${what} ${n} is not a multiple of tp ${p.tp}; the nearest legal tp is ${nearestDivisor(n, p.tp)}`,
       );
     }
+  }
+  if (p.contextExchange === "all-to-all" && (m.kvHeads / p.tp) % p.cp !== 0) {
+    fail(
+      `contextExchange all-to-all splits heads: kvHeads ${m.kvHeads} / tp ${p.tp} = ${m.kvHeads / p.tp} is not a multiple of cp ${p.cp}; the nearest legal cp is ${nearestDivisor(m.kvHeads / p.tp, p.cp)}`,
+    );
   }
   // Causal work is even when each rank takes one chunk from the front and one from the back.
   const chunks = (p.sequenceParallel ? p.tp : 1) * (p.cp > 1 ? 2 * p.cp : 1);
@@ -72,6 +142,50 @@ function checkTensor(m: Model, p: Plan): void {
         : `tp ${p.tp}`;
     fail(
       `${p.cp > 1 ? "context parallel" : "sequenceParallel"}: sequence ${p.sequence} is not a multiple of ${splits}; the nearest is ${near}`,
+    );
+  }
+}
+
+/** Experts are dealt out whole, and their ranks are the dense layers' laid out anew. */
+function checkExperts(m: Model, p: Plan): void {
+  const e = m.experts;
+  if (e === undefined) {
+    for (const key of ["ep", "etp"] as const) {
+      if (p[key] > 1) fail(`${key} ${p[key]}: ${m.name} has no experts; use ${key} 1`);
+    }
+    if (p.expertCapacity !== undefined) {
+      fail(`expertCapacity ${p.expertCapacity}: ${m.name} has no experts; leave it out`);
+    }
+    return;
+  }
+  if (e.count % p.ep !== 0) {
+    fail(
+      `experts ${e.count} are not a multiple of ep ${p.ep}; the nearest legal ep is ${nearestDivisor(e.count, p.ep)}`,
+    );
+  }
+  if (e.ffn % p.etp !== 0) {
+    fail(
+      `experts.ffn ${e.ffn} is not a multiple of etp ${p.etp}; the nearest legal etp is ${nearestDivisor(e.ffn, p.etp)}`,
+    );
+  }
+  if (e.sharedFfn % p.tp !== 0) {
+    fail(
+      `experts.sharedFfn ${e.sharedFfn} is not a multiple of tp ${p.tp}; the nearest legal tp is ${nearestDivisor(e.sharedFfn, p.tp)}`,
+    );
+  }
+  const replica = p.tp * p.cp * p.dp;
+  if (replica % (p.ep * p.etp) !== 0) {
+    fail(
+      `tp ${p.tp} × cp ${p.cp} × dp ${p.dp} = ${replica} is not a multiple of ep ${p.ep} × etp ${p.etp} = ${p.ep * p.etp}; the nearest legal ep is ${nearestDivisor(replica / p.etp, p.ep)}`,
+    );
+  }
+  if (p.tp > 1 && !p.sequenceParallel) {
+    fail(`experts with tp ${p.tp} need each token on one rank; set sequenceParallel, or use tp 1`);
+  }
+  const between = p.order[0] !== "pp" && p.order.at(-1) !== "pp" && p.pp > 1;
+  if (between) {
+    fail(
+      `order ${p.order.join("-")} puts pp ${p.pp} between the axes that experts fold; put it first or last`,
     );
   }
 }
@@ -91,19 +205,38 @@ function checkBatch(m: Model, p: Plan): void {
   }
 }
 
-function checkPipeline(m: Model, p: Plan): void {
-  const stages = p.pp * p.vpp;
-  if (p.vpp > 1 && p.schedule !== "interleaved") {
+/** Schedules that lead any number of chunks a rank, and those of two by their nature. */
+const looped: ReadonlySet<string> = new Set([
+  "interleaved",
+  "dfs-bfs",
+  "looped-bfs",
+  "interleaved-zero-bubble",
+]);
+const twofold: ReadonlySet<string> = new Set(["zb-v", "v-half", "v-min", "dualpipe-v"]);
+/** Schedules that lead microbatches in groups of one for each rank. */
+const groups: ReadonlySet<string> = new Set(["interleaved", "interleaved-zero-bubble"]);
+
+/** Chunks of a rank that the schedule can lead. */
+function checkChunks({ vpp, schedule }: Plan): void {
+  if (twofold.has(schedule) && vpp !== 2) {
+    fail(`vpp ${vpp}, but schedule ${schedule} has two chunks a rank; use vpp 2`);
+  }
+  if (vpp > 1 && !looped.has(schedule) && !twofold.has(schedule)) {
     fail(
-      `vpp ${p.vpp} needs the interleaved schedule, not ${p.schedule}; use vpp 1 or schedule interleaved`,
+      `vpp ${vpp} needs a schedule of several chunks, not ${schedule}; use vpp 1 or schedule interleaved`,
     );
   }
+}
+
+function checkPipeline(m: Model, p: Plan): void {
+  const stages = p.pp * p.vpp;
+  checkChunks(p);
   if (p.vpp > 1 && p.pp === 1) fail(`vpp ${p.vpp} needs pp 2 or more, not 1; use vpp 1`);
   const count = p.globalBatch / (p.dp * p.microbatch);
-  if (p.vpp > 1 && count % p.pp !== 0) {
+  if (p.vpp > 1 && groups.has(p.schedule) && count % p.pp !== 0) {
     const near = Math.max(1, Math.round(count / p.pp)) * p.pp;
     fail(
-      `interleaved: ${count} microbatches are not a multiple of pp ${p.pp}; the nearest is ${near}`,
+      `${p.schedule}: ${count} microbatches are not a multiple of pp ${p.pp}; the nearest is ${near}`,
     );
   }
   if (p.stageLayers === undefined) {

@@ -4,8 +4,15 @@
  * Megatron-LM (SC'21, arXiv 2104.04473, sections 2 and 3): the product of the degrees is the number
  * of ranks, and every split divides what it splits.
  */
+import { TriremeError } from "@trireme/core";
 import type { Model } from "./model.ts";
-import { checkPlan } from "./plan-rules.ts";
+import { checkPlan, type pipelineSchedules } from "./plan-rules.ts";
+
+/**
+ * A pipeline schedule by its name in `@trireme/schedulers`. zb-v, v-half, v-min and dualpipe-v have
+ * two chunks a rank; chimera and dualpipe run a second copy of the model's stages the other way.
+ */
+export type PipelineSchedule = (typeof pipelineSchedules)[number];
 
 /** How a model is split and run. Degrees and counts are positive integers. */
 export interface Plan {
@@ -17,6 +24,16 @@ export interface Plan {
   readonly dp: number;
   /** Context-parallel ranks: each sample's tokens are split over them, and attention exchanges keys and values. */
   readonly cp: number;
+  /** How: keys and values go round while attention works, are gathered before it, or heads are split instead of tokens (Ulysses, arXiv 2309.14509). */
+  readonly contextExchange: "ring" | "all-gather" | "all-to-all";
+  /** Expert-parallel ranks: routed experts are dealt out to them. Folded into tp × cp × dp (arXiv 2504.14960). */
+  readonly ep: number;
+  /** Expert-tensor-parallel ranks: each routed expert's matrices are split over them. */
+  readonly etp: number;
+  /** How tokens reach experts: each to the ranks of its own, or all to all ranks of the group (MegaScale-MoE §3.2). */
+  readonly dispatch: "all-to-all" | "all-gather";
+  /** Rows of an expert in multiples of an even share, padded to it, the rest dropped (GShard); left out, none is dropped. */
+  readonly expertCapacity?: number;
   /** Chunks of the model on each pipeline rank ("virtual pipeline"); 1 without interleaving. */
   readonly vpp: number;
   /** Samples in one microbatch. */
@@ -25,7 +42,7 @@ export interface Plan {
   readonly globalBatch: number;
   /** Tokens in one sample. */
   readonly sequence: number;
-  readonly schedule: "gpipe" | "1f1b" | "interleaved";
+  readonly schedule: PipelineSchedule;
   /** Transformer layers of each stage in model order; left out, they are spread evenly. */
   readonly stageLayers?: readonly number[];
   /** Norms, dropout and residuals split over the tensor-parallel ranks by sequence (arXiv 2205.05198). */
@@ -34,9 +51,16 @@ export interface Plan {
   readonly scatterGather: boolean;
   /**
    * What the backward pass computes again: nothing, the attention core, whole layers, or ("operators",
-   * torchtitan's operator policy) everything but attention and every other product.
+   * torchtitan's operator policy) everything but attention and every other product, or ("rematerialise",
+   * MegaScale-MoE §4.1) norms, activations and the gathered inputs of products, but no product.
    */
-  readonly recompute: "none" | "selective" | "operators" | "full";
+  readonly recompute: "none" | "selective" | "operators" | "rematerialise" | "full";
+  /** First layers of each stage that are recomputed, the rest kept; left out, all. */
+  readonly recomputeLayers?: number;
+  /** What waits in host memory: nothing, or the optimizer's state with its update on the host (arXiv 2101.06840). */
+  readonly offload: "none" | "optimizer";
+  /** Mesh axes, the one whose ranks are neighbours first. */
+  readonly order: readonly PlanAxis[];
   /** Weights and activations; 16-bit training keeps 32-bit master weights and moments. */
   readonly precision: "fp32" | "bf16" | "fp16";
   /** Matrix products of the layers where not `precision`: quantised operands, results in `precision`. */
@@ -67,7 +91,12 @@ export interface Plan {
   readonly overlapTensorParallel: boolean;
   /** Sends between stages run behind compute. */
   readonly overlapPointToPoint: boolean;
+  /** Dispatch and combine run behind the compute of another microbatch, or of other operators (DualPipe, MegaScale-MoE §4.2). */
+  readonly overlapExpertParallel: boolean;
 }
+
+/** The axes that ranks are laid out by. */
+export type PlanAxis = "tp" | "cp" | "dp" | "pp";
 
 /** What `definePlan` takes: the global batch, and whatever differs from the defaults. */
 export type PlanOptions = Partial<Plan> & Pick<Plan, "globalBatch">;
@@ -80,11 +109,16 @@ export type PlanOptions = Partial<Plan> & Pick<Plan, "globalBatch">;
  */
 export function definePlan(model: Model, o: PlanOptions): Plan {
   const precision = o.precision ?? "bf16";
+  const tp = o.tp ?? 1;
   const plan: Plan = {
-    tp: o.tp ?? 1,
+    tp,
     pp: o.pp ?? 1,
     dp: o.dp ?? 1,
     cp: o.cp ?? 1,
+    contextExchange: o.contextExchange ?? "ring",
+    ep: o.ep ?? 1,
+    etp: o.etp ?? (model.experts === undefined ? 1 : tp),
+    dispatch: o.dispatch ?? "all-to-all",
     vpp: o.vpp ?? 1,
     microbatch: o.microbatch ?? 1,
     globalBatch: o.globalBatch,
@@ -93,6 +127,8 @@ export function definePlan(model: Model, o: PlanOptions): Plan {
     sequenceParallel: o.sequenceParallel ?? false,
     scatterGather: o.scatterGather ?? false,
     recompute: o.recompute ?? "none",
+    offload: o.offload ?? "none",
+    order: o.order ?? ["tp", "cp", "dp", "pp"],
     precision,
     gradientPrecision: o.gradientPrecision ?? "fp32",
     zero: o.zero ?? 0,
@@ -106,6 +142,9 @@ export function definePlan(model: Model, o: PlanOptions): Plan {
     overlapGradientProducts: o.overlapGradientProducts ?? true,
     overlapTensorParallel: o.overlapTensorParallel ?? false,
     overlapPointToPoint: o.overlapPointToPoint ?? false,
+    overlapExpertParallel: o.overlapExpertParallel ?? false,
+    ...(o.expertCapacity === undefined ? {} : { expertCapacity: o.expertCapacity }),
+    ...(o.recomputeLayers === undefined ? {} : { recomputeLayers: o.recomputeLayers }),
     ...(o.stageLayers === undefined ? {} : { stageLayers: o.stageLayers }),
     ...(o.flashVersion === undefined ? {} : { flashVersion: o.flashVersion }),
     ...(o.matrixPrecision === undefined ? {} : { matrixPrecision: o.matrixPrecision }),
@@ -124,17 +163,50 @@ export function microbatches(p: Plan): number {
   return p.globalBatch / (p.dp * p.microbatch);
 }
 
+/** A mesh axis: a name and how many ranks lie along it. */
+export interface Axis {
+  readonly name: string;
+  readonly size: number;
+}
+
 /**
- * The mesh axes in placement order, the first varying fastest: tensor parallelism, which talks most,
- * between neighbours; then context, if it is split at all, and data; pipeline stages furthest apart.
+ * The mesh axes in the plan's order, the first varying fastest: by default tensor parallelism, which
+ * talks most, between neighbours; then context, if it is split at all, and data; pipeline stages furthest apart.
  */
-export function axes(p: Plan): readonly { readonly name: string; readonly size: number }[] {
-  return [
-    { name: "tp", size: p.tp },
-    ...(p.cp > 1 ? [{ name: "cp", size: p.cp }] : []),
-    { name: "dp", size: p.dp },
-    { name: "pp", size: p.pp },
+export function axes(p: Plan): readonly Axis[] {
+  return p.order
+    .filter((name) => name !== "cp" || p.cp > 1)
+    .map((name) => ({ name, size: p[name] }));
+}
+
+/**
+ * The same ranks as routed experts see them: the tensor, context and data axes laid out anew, in the place of
+ * the first of them, as expert-tensor, expert and expert-data parallelism (folding, arXiv 2504.14960 §3).
+ * Throws TriremeError "PLAN" when the order puts "pp" between those axes, so that they cannot be folded.
+ */
+export function expertAxes(p: Plan): readonly Axis[] {
+  const folded: readonly Axis[] = [
+    { name: "etp", size: p.etp },
+    { name: "ep", size: p.ep },
+    { name: "edp", size: expertReplicas(p) },
   ];
+  const stages = { name: "pp", size: p.pp };
+  if (p.order[0] === "pp") return [stages, ...folded];
+  if (p.order.at(-1) === "pp" || p.pp === 1) return [...folded, stages];
+  throw new TriremeError(
+    "PLAN",
+    `order ${p.order.join("-")} puts pp ${p.pp} between the axes that experts fold; put it first or last`,
+  );
+}
+
+/** Ranks that hold the same routed experts of a stage: tp × cp × dp / (ep × etp). */
+export function expertReplicas(p: Plan): number {
+  return (p.tp * p.cp * p.dp) / (p.ep * p.etp);
+}
+
+/** Layers of a stage, from its first, that backward computes again. */
+export function recomputedLayers(p: Plan, layers: number): number {
+  return p.recompute === "none" ? 0 : Math.min(layers, p.recomputeLayers ?? layers);
 }
 
 /** Bytes of one element in a precision. */

@@ -2,102 +2,171 @@
  * The collectives of a stage. Tensor parallelism (arXiv 1909.08053 §3): one all-reduce of the
  * activation after attention and one after the feed-forward block, and two in backward; sequence parallelism (arXiv 2205.05198
  * §4.2) puts an all-gather and a reduce-scatter in place of each, and gathers the saved inputs once
- * more for the weight gradients. Data parallelism: gradients once per step, and under ZeRO-3 weights
- * and gradients of every microbatch (arXiv 1910.02054 §7).
+ * more for the weight gradients. A parallel block reduces once for both branches.
  */
+import { expertCollectives } from "./expert-collectives.ts";
+import { replicaCollectives } from "./replica-collectives.ts";
+import { countForms, layerFormAt, layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
 import type { CollectiveOperator, Pass } from "./operator.ts";
-import { normParameters } from "./parameters.ts";
-import { type Plan, bytesOf } from "./plan.ts";
+import { finalParameters, layerParameters } from "./parameters.ts";
+import { type Plan, bytesOf, recomputedLayers } from "./plan.ts";
 import { type Stage, stageParameters, vocabShard } from "./stage.ts";
+
+/** Appends a collective, unless there is none of it. */
+export type Push = (
+  kind: CollectiveOperator["kind"],
+  axis: CollectiveOperator["axis"],
+  pass: Pass,
+  bytes: number,
+  count: number,
+) => void;
 
 /** The collectives of one microbatch through the stage; those with pass "update" come once per step. */
 export function stageCollectives(m: Model, p: Plan, s: Stage): readonly CollectiveOperator[] {
   const list: CollectiveOperator[] = [];
-  if (p.tp > 1) tensorParallel(list, m, p, s);
-  if (p.cp > 1) contextParallel(list, m, p, s);
-  if (p.dp * p.cp > 1) dataParallel(list, m, p, s);
+  const push: Push = (kind, axis, pass, bytes, count) => {
+    if (count > 0 && bytes > 0) list.push({ kind, axis, bytes, pass, count });
+  };
+  if (p.tp > 1) tensorParallel(push, m, p, s);
+  if (p.cp > 1) contextParallel(push, m, p, s);
+  if (m.experts !== undefined) expertCollectives(push, m, p, expertLayers(m, p, s));
+  list.push(...replicaCollectives(p, stageParameters(m, p, s)));
   return list;
 }
 
-function tensorParallel(list: CollectiveOperator[], m: Model, p: Plan, s: Stage): void {
+/** Layers of a stage, prediction modules' among them, and how many of them backward computes again. */
+export interface LayerCounts {
+  readonly all: number;
+  readonly recomputed: number;
+}
+
+function allLayers(m: Model, p: Plan, s: Stage): LayerCounts {
+  const predicted = s.head ? m.prediction : 0;
+  const again = p.recompute === "none" ? 0 : predicted;
+  return { all: s.layers + predicted, recomputed: recomputedLayers(p, s.layers) + again };
+}
+
+function expertLayers(m: Model, p: Plan, s: Stage): LayerCounts {
+  const forms = layerForms(m);
+  const sum = (layers: number): number =>
+    countForms(m, s.firstLayer, layers).reduce((n, c, i) => n + (forms[i]!.experts ? c : 0), 0);
+  const predicted = s.head && forms[layerFormAt(m, m.layers)]!.experts ? m.prediction : 0;
+  const again = p.recompute === "none" ? 0 : predicted;
+  return {
+    all: sum(s.layers) + predicted,
+    recomputed: sum(recomputedLayers(p, s.layers)) + again,
+  };
+}
+
+/** Blocks whose inputs are gathered and outputs reduced over tp: attention and dense feed-forward ones. */
+interface Blocks {
+  readonly gathered: LayerCounts;
+  readonly reduced: LayerCounts;
+}
+
+function tensorBlocks(m: Model, p: Plan, s: Stage): Blocks {
+  const layers = allLayers(m, p, s);
+  const experts = m.experts === undefined ? { all: 0, recomputed: 0 } : expertLayers(m, p, s);
+  // Routed tokens stay where sequence parallelism left them; a shared expert gathers as a dense block does.
+  const routed = (m.experts?.sharedFfn ?? 0) > 0 ? { all: 0, recomputed: 0 } : experts;
+  const blocks = (each: number, key: keyof LayerCounts): number =>
+    each * layers[key] - (each === 2 ? routed[key] : 0);
+  const gathers = m.sharedNorm ? 1 : 2;
+  const reductions = m.block === "parallel" ? 1 : 2;
+  return {
+    gathered: { all: blocks(gathers, "all"), recomputed: blocks(gathers, "recomputed") },
+    reduced: { all: blocks(reductions, "all"), recomputed: blocks(reductions, "recomputed") },
+  };
+}
+
+function tensorParallel(push: Push, m: Model, p: Plan, s: Stage): void {
   const tokens = (p.microbatch * p.sequence) / p.cp;
   const activation = tokens * m.hidden * bytesOf(p.precision);
-  const push = (
-    kind: CollectiveOperator["kind"],
-    pass: Pass,
-    bytes: number,
-    count: number,
-  ): void => {
-    if (count > 0) list.push({ kind, axis: "tp", bytes, pass, count });
+  const { gathered, reduced } = tensorBlocks(m, p, s);
+  const full = p.recompute === "full";
+  const gathersAgain = full || p.recompute === "operators" || p.recompute === "rematerialise";
+  // Prediction modules look tokens up and compute logits of their own.
+  const predicted = s.head ? m.prediction : 0;
+  const embedding = (s.embedding ? 1 : 0) + predicted;
+  const head = (s.head ? 1 : 0) + predicted;
+  // Latent attention gathers its latents in place of the layer's input.
+  const latent = latentGather(m);
+  const attentions = latent === 0 ? 0 : allLayers(m, p, s).all;
+  const again = latent === 0 ? 0 : allLayers(m, p, s).recomputed;
+  const latents = tokens * latent * bytesOf(p.precision);
+  const gather = (pass: Pass, blocks: number, layers: number, others: number): void => {
+    push("all-gather", "tp", pass, activation, blocks - layers + others);
+    push("all-gather", "tp", pass, latents, layers);
   };
-  const recomputed = p.recompute === "full" ? 2 * s.layers : 0;
-  const embedding = s.embedding ? 1 : 0;
-  const head = s.head ? 1 : 0;
   if (p.sequenceParallel) {
-    push("all-gather", "forward", activation, 2 * s.layers + head);
-    push("reduce-scatter", "forward", activation, 2 * s.layers + embedding);
-    push(
-      "all-gather",
-      "recompute",
-      activation,
-      p.recompute === "operators" ? 2 * s.layers : recomputed,
-    );
-    push("reduce-scatter", "recompute", activation, recomputed);
-    push("all-gather", "input-gradient", activation, 2 * s.layers);
-    push("reduce-scatter", "input-gradient", activation, 2 * s.layers + head);
+    gather("forward", gathered.all, attentions, head);
+    push("reduce-scatter", "tp", "forward", activation, reduced.all + embedding);
+    if (gathersAgain) gather("recompute", gathered.recomputed, again, 0);
+    push("reduce-scatter", "tp", "recompute", activation, full ? reduced.recomputed : 0);
+    push("all-gather", "tp", "input-gradient", activation, reduced.all);
+    push("reduce-scatter", "tp", "input-gradient", activation, gathered.all - attentions + head);
+    push("reduce-scatter", "tp", "input-gradient", latents, attentions);
     // The inputs of QKV, first feed-forward product and logits are kept as the rank's part.
-    push("all-gather", "weight-gradient", activation, 2 * s.layers + head + embedding);
-    const norms =
-      (2 * s.layers + head) * normParameters(m) + (m.bias ? 2 * s.layers * m.hidden : 0);
-    push("all-reduce", "update", norms * bytesOf(p.gradientPrecision), norms > 0 ? 1 : 0);
+    gather("weight-gradient", gathered.all, attentions, head + embedding);
+    const bytes = replicatedOnTensor(m, s) * bytesOf(p.gradientPrecision);
+    push("all-reduce", "tp", "update", bytes, 1);
   } else {
-    push("all-reduce", "forward", activation, 2 * s.layers + embedding);
-    push("all-reduce", "recompute", activation, recomputed);
-    push("all-reduce", "input-gradient", activation, 2 * s.layers + head);
+    push("all-reduce", "tp", "forward", activation, reduced.all + embedding);
+    push("all-reduce", "tp", "recompute", activation, full ? reduced.recomputed : 0);
+    push("all-reduce", "tp", "input-gradient", activation, gathered.all + head);
   }
   // The loss exchanges each token's maximum, target logit and sum of exponentials.
   // Or every rank gets all logits.
   const logits = tokens * vocabShard(m, p) * p.tp * bytesOf(p.precision);
-  push("all-reduce", "forward", 4 * tokens, p.vocabParallelLoss ? 3 * head : 0);
-  push("all-gather", "forward", logits, p.vocabParallelLoss ? 0 : head);
+  push("all-reduce", "tp", "forward", 4 * tokens, p.vocabParallelLoss ? 3 * head : 0);
+  push("all-gather", "tp", "forward", logits, p.vocabParallelLoss ? 0 : head);
 }
 
-/** Keys and values of a sample meet every query: gathered in both directions, their gradients scattered. */
-function contextParallel(list: CollectiveOperator[], m: Model, p: Plan, s: Stage): void {
-  if (s.layers === 0) return;
-  const bytes =
-    (2 * p.microbatch * p.sequence * m.kvHeads * m.headDim * bytesOf(p.precision)) / p.tp;
-  const push = (kind: CollectiveOperator["kind"], pass: Pass): void => {
-    list.push({ kind, axis: "cp", bytes, pass, count: s.layers });
-  };
-  push("all-gather", "forward");
-  if (p.recompute === "selective" || p.recompute === "full") push("all-gather", "recompute");
-  push("all-gather", "input-gradient");
-  push("reduce-scatter", "input-gradient");
+/** Width that latent attention gathers in a layer; 0 without it. */
+function latentGather(m: Model): number {
+  if (m.latent === undefined) return 0;
+  const { queryRank, keyValueRank, ropeDim } = m.latent;
+  return (queryRank === 0 ? m.hidden : queryRank) + keyValueRank + ropeDim;
 }
 
-function dataParallel(list: CollectiveOperator[], m: Model, p: Plan, s: Stage): void {
-  const held = stageParameters(m, p, s).total;
-  if (held === 0) return;
-  const gradients = held * bytesOf(p.gradientPrecision);
-  const weights = held * bytesOf(p.precision);
-  const push = (kind: CollectiveOperator["kind"], pass: Pass, bytes: number): void => {
-    list.push({ kind, axis: "dp", bytes, pass, count: 1 });
-  };
-  switch (p.zero) {
-    case 0:
-      push("all-reduce", "update", gradients);
-      return;
-    case 1:
-    case 2:
-      push("reduce-scatter", "update", gradients);
-      push("all-gather", "update", weights);
-      return;
-    case 3:
-      push("all-gather", "forward", weights);
-      push("all-gather", "input-gradient", weights);
-      push("reduce-scatter", "weight-gradient", gradients);
-      return;
+/** Parameters whose gradients the tensor-parallel ranks sum, each having seen its part of the tokens. */
+function replicatedOnTensor(m: Model, s: Stage): number {
+  if (m.adapter !== undefined) return 0;
+  const counts = countForms(m, s.firstLayer, s.layers);
+  const inLayers = layerForms(m).reduce(
+    (sum, form, i) => sum + counts[i]! * layerParameters(m, form).replicated,
+    0,
+  );
+  return inLayers + (s.head ? finalParameters(m) : 0);
+}
+
+/**
+ * Keys and values of a sample meet every query: gathered in both directions, their gradients scattered;
+ * or heads are exchanged for tokens before attention, and back behind it.
+ */
+function contextParallel(push: Push, m: Model, p: Plan, s: Stage): void {
+  const { all, recomputed } = allLayers(m, p, s);
+  const again = p.recompute === "selective" || p.recompute === "full" ? recomputed : 0;
+  const tokens = (p.microbatch * p.sequence * bytesOf(p.precision)) / p.tp;
+  const value = m.latent?.valueDim ?? m.headDim;
+  const keysAndValues = m.kvHeads * (m.headDim + value);
+  if (p.contextExchange === "all-to-all") {
+    const inward = (tokens * (m.heads * m.headDim + keysAndValues)) / p.cp;
+    const outward = (tokens * m.heads * value) / p.cp;
+    for (const [pass, count] of [
+      ["forward", all],
+      ["recompute", again],
+      ["input-gradient", all],
+    ] as const) {
+      push("all-to-all", "cp", pass, inward, count);
+      push("all-to-all", "cp", pass, outward, count);
+    }
+    return;
   }
+  const bytes = tokens * keysAndValues;
+  push("all-gather", "cp", "forward", bytes, all);
+  push("all-gather", "cp", "recompute", bytes, again);
+  push("all-gather", "cp", "input-gradient", bytes, all);
+  push("reduce-scatter", "cp", "input-gradient", bytes, all);
 }

@@ -1,9 +1,11 @@
 /** One microbatch through one stage on one rank: its operators in order of execution, and its collectives. */
-import { OperatorList } from "./kernels.ts";
+import { encoderOperators } from "./encoder-operators.ts";
+import { type LayerForm, countForms, layerFormAt, layerForms } from "./layer-form.ts";
+import { layerOperators } from "./layer-operators.ts";
 import type { Model } from "./model.ts";
+import { OperatorList } from "./operator-list.ts";
 import type { CollectiveOperator, Operator } from "./operator.ts";
-import { fc1Width, qkvWidth } from "./parameters.ts";
-import { type Plan } from "./plan.ts";
+import { type Plan, expertReplicas, recomputedLayers } from "./plan.ts";
 import { type Stage, lossVocab, stageParameters, vocabShard } from "./stage.ts";
 import { stageCollectives } from "./stage-collectives.ts";
 
@@ -14,44 +16,84 @@ export interface StageOperators {
 }
 
 /**
- * Operators and collectives of stage `s` on one rank after the tensor-parallel split. Forward order:
- * embedding; per layer norm, QKV product, attention, projection, add, norm, first product, activation,
- * second product, add; head: norm, logits, loss. All backward work of a kernel without weights is its
- * input gradient; the embedding's is a weight gradient; a product has both. A layer's operators
- * are listed once, with the number of layers as their count.
+ * Operators and collectives of stage `s` on one rank after every split. Forward order: encoders,
+ * embedding, layers as `layerOperators` has them, prediction modules, norm, logits, loss. All backward work of a kernel without
+ * weights is its input gradient; the embedding's is a weight gradient; a product has both. Equal layers
+ * are listed once, with their number as count: those that are recomputed apart from those that are not,
+ * and those of one form apart from those of another, in the order in which forms first occur.
  */
 export function stageOperators(m: Model, p: Plan, s: Stage): StageOperators {
   const list = new OperatorList(p);
   const tokens = (p.microbatch * p.sequence) / p.cp;
-  // The norms and adds of a sequence-parallel rank see its part of the tokens only.
-  const rows = p.sequenceParallel ? tokens / p.tp : tokens;
-  const vocab = vocabShard(m, p);
-  if (s.embedding) list.embedding(tokens, m.hidden, vocab);
-  if (s.layers > 0) {
-    list.repeat(s.layers, p.recompute === "selective" ? "none" : p.recompute);
+  const frozen = m.adapter !== undefined;
+  if (s.embedding) {
+    for (const e of m.encoders) list.operators.push(...encoderOperators(m, p, e));
+    list.embedding(tokens, m.hidden, vocabShard(m, p), frozen);
+    if (m.embeddingNorm) list.norm(m.norm, normRows(p, tokens), m.hidden);
+  }
+  const again = recomputedLayers(p, s.layers);
+  layers(m, p, list, countForms(m, s.firstLayer, again), p.recompute);
+  layers(m, p, list, countForms(m, s.firstLayer + again, s.layers - again), "none");
+  list.repeat(1, "none");
+  if (s.head) head(m, p, list, tokens);
+  updates(m, p, s, list);
+  return { operators: list.operators, collectives: stageCollectives(m, p, s) };
+}
+
+function layers(
+  m: Model,
+  p: Plan,
+  list: OperatorList,
+  counts: readonly number[],
+  recompute: Plan["recompute"],
+): void {
+  for (const [i, form] of layerForms(m).entries()) {
+    if (counts[i] === 0) continue;
+    list.repeat(counts[i]!, recompute);
+    layerOperators(m, list, form);
+  }
+}
+
+function normRows(p: Plan, tokens: number): number {
+  return p.sequenceParallel ? tokens / p.tp : tokens;
+}
+
+/** Prediction modules, each with logits of its own, and the head. */
+function head(m: Model, p: Plan, list: OperatorList, tokens: number): void {
+  if (m.prediction > 0) {
+    const form: LayerForm = layerForms(m)[layerFormAt(m, m.layers)]!;
+    const rows = normRows(p, tokens);
+    list.repeat(m.prediction, "none");
+    list.embedding(tokens, m.hidden, vocabShard(m, p), m.adapter !== undefined);
     list.norm(m.norm, rows, m.hidden);
-    const keys = (m.kvHeads * m.headDim) / p.tp;
-    list.gemm(tokens, m.hidden, qkvWidth(m) / p.tp, m.qkvBias, { dropped: keys });
-    list.attention(m);
-    // Of separate query, key, value, output, gate, up and down products, every other one is dropped.
-    list.gemm(tokens, (m.heads * m.headDim) / p.tp, m.hidden, m.bias, { dropped: m.hidden });
-    list.add(rows, m.hidden);
     list.norm(m.norm, rows, m.hidden);
-    const up = m.activation === "swiglu" ? m.ffn / p.tp : 0;
-    list.gemm(tokens, m.hidden, fc1Width(m) / p.tp, m.bias, { dropped: up });
-    list.activation(m.activation, tokens, m.ffn / p.tp);
-    list.gemm(tokens, m.ffn / p.tp, m.hidden, m.bias);
-    list.add(rows, m.hidden);
+    list.gemm(tokens, 2 * m.hidden, m.hidden / p.tp, false);
+    list.repeat(m.prediction, p.recompute);
+    layerOperators(m, list, form);
+    list.repeat(m.prediction, "none");
+    logits(m, p, list, tokens);
     list.repeat(1, "none");
   }
-  if (s.head) {
-    list.norm(m.norm, rows, m.hidden);
-    list.gemm(tokens, m.hidden, vocab, false, { quantise: false });
-    list.loss(tokens, lossVocab(m, p));
-  }
-  const held = stageParameters(m, p, s).total;
-  if (held > 0) list.optimizer(p.zero >= 1 ? Math.ceil(held / (p.dp * p.cp)) : held);
-  return { operators: list.operators, collectives: stageCollectives(m, p, s) };
+  logits(m, p, list, tokens);
+}
+
+function logits(m: Model, p: Plan, list: OperatorList, tokens: number): void {
+  const frozen = m.adapter !== undefined;
+  if (m.finalNorm) list.norm(m.norm, normRows(p, tokens), m.hidden);
+  if (m.pooler) list.gemm(p.microbatch, m.hidden, m.hidden, true, { quantise: false, frozen });
+  list.gemm(tokens, m.hidden, vocabShard(m, p), m.headBias, { quantise: false, frozen });
+  list.loss(tokens, lossVocab(m, p));
+}
+
+/** The optimizer over the rank's dense and expert parameters; ZeRO leaves each replica its share of either. */
+function updates(m: Model, p: Plan, s: Stage, list: OperatorList): void {
+  const held = stageParameters(m, p, s);
+  const share = (n: number, replicas: number): number =>
+    p.zero >= 1 ? Math.ceil(n / replicas) : n;
+  const own =
+    share(held.trainable - held.trainableExperts, p.dp * p.cp) +
+    share(held.trainableExperts, expertReplicas(p));
+  if (own > 0) list.optimizer(own);
 }
 
 /**

@@ -1,6 +1,14 @@
 /** Stages: consecutive layers, `pp × vpp` of them, dealt to the pipeline ranks in turn (SC'21 §2.2). */
+import { adapterParameters } from "./adapter.ts";
+import { encoderParameters } from "./encoder.ts";
+import { countForms, layerFormAt, layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
-import { normParameters, layerParameters, positionParameters } from "./parameters.ts";
+import {
+  finalParameters,
+  layerParameters,
+  predictionParameters,
+  tableParameters,
+} from "./parameters.ts";
 import type { Plan } from "./plan.ts";
 
 /** A part of the model that one pipeline rank runs as a unit; it sits on rank `stage mod pp`. */
@@ -10,9 +18,9 @@ export interface Stage {
   /** Index of its first layer in the model. */
   readonly firstLayer: number;
   readonly layers: number;
-  /** It looks the tokens up. */
+  /** It encodes images and sounds, and looks the tokens up. */
   readonly embedding: boolean;
-  /** It computes final norm, logits and loss. */
+  /** It computes prediction modules, final norm, logits and loss. */
   readonly head: boolean;
 }
 
@@ -54,20 +62,71 @@ export interface StageParameters {
   readonly sharded: number;
   /** The same on every rank of the tp group. */
   readonly replicated: number;
+  /** Of routed experts: this rank's share over ep and etp. */
+  readonly experts: number;
+  /** What training changes: all, or adapters alone. Of them `trainableExperts` are routed experts'. */
+  readonly trainable: number;
+  readonly trainableExperts: number;
 }
 
 /**
  * Parameters that one rank of the stage holds, before ZeRO. A tied head on another stage than the
- * embedding is a copy of it, kept equal by a gradient all-reduce between the two.
+ * embedding is a copy of it, kept equal by a gradient all-reduce between the two; so is the table
+ * that prediction modules look tokens up in.
  */
 export function stageParameters(m: Model, p: Plan, s: Stage): StageParameters {
-  const layer = layerParameters(m);
-  const table = vocabShard(m, p) * m.hidden;
-  const tables = (s.embedding ? 1 : 0) + (s.head && !(m.tied && s.embedding) ? 1 : 0);
-  const sharded = (s.layers * layer.sharded) / p.tp + tables * table;
-  const replicated =
-    s.layers * layer.replicated +
-    (s.embedding ? positionParameters(m) : 0) +
-    (s.head ? normParameters(m) : 0);
-  return { total: sharded + replicated, sharded, replicated };
+  const forms = layerForms(m);
+  const counts = countForms(m, s.firstLayer, s.layers);
+  let split = 0;
+  let replicated = (s.embedding ? tableParameters(m) : 0) + (s.head ? finalParameters(m) : 0);
+  let experts = 0;
+  const add = (form: number, layers: number): void => {
+    const layer = layerParameters(m, forms[form]!);
+    split += layers * layer.sharded;
+    replicated += layers * layer.replicated;
+    experts += (layers * layer.experts) / (p.ep * p.etp);
+  };
+  for (const [form, layers] of counts.entries()) if (layers > 0) add(form, layers);
+  if (s.head && m.prediction > 0) {
+    add(layerFormAt(m, m.layers), m.prediction);
+    const { hidden } = m;
+    split += m.prediction * 2 * hidden * hidden;
+    replicated += m.prediction * (predictionParameters(m) - 2 * hidden * hidden);
+  }
+  let frozen = 0;
+  if (s.embedding) {
+    for (const e of m.encoders) {
+      const own = encoderParameters(m, e);
+      split += own.sharded;
+      replicated += own.replicated;
+      if (e.frozen) frozen += own.trunk - own.sharded + own.sharded / p.tp;
+    }
+  }
+  const shard = vocabShard(m, p);
+  const headBias = s.head && m.headBias ? shard : 0;
+  const adapters = adapterParameters(m);
+  const adapted = s.layers * (adapters.sharded / p.tp + adapters.replicated);
+  const sharded =
+    split / p.tp +
+    tables(m, s) * shard * m.hidden +
+    headBias +
+    (s.layers * adapters.sharded) / p.tp;
+  replicated += s.layers * adapters.replicated;
+  const total = sharded + replicated + experts;
+  const adapterOnly = m.adapter !== undefined;
+  return {
+    total,
+    sharded,
+    replicated,
+    experts,
+    trainable: adapterOnly ? adapted : total - frozen,
+    trainableExperts: adapterOnly ? 0 : experts,
+  };
+}
+
+/** Copies of a [vocab, hidden] table that the stage holds. */
+function tables(m: Model, s: Stage): number {
+  const head = s.head && !(m.tied && s.embedding);
+  const predicted = s.head && m.prediction > 0 && !m.tied && !s.embedding;
+  return (s.embedding ? 1 : 0) + (head ? 1 : 0) + (predicted ? 1 : 0);
 }

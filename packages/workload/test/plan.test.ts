@@ -57,7 +57,7 @@ test("each rule names its numbers and the nearest legal choice", () => {
     [() => definePlan(gpt, { vpp: 2, globalBatch: 1 }), "vpp 2 needs pp 2 or more"],
     [
       () => definePlan(gpt, { pp: 2, vpp: 2, globalBatch: 2, schedule: "1f1b" }),
-      "vpp 2 needs the interleaved schedule, not 1f1b",
+      "vpp 2 needs a schedule of several chunks, not 1f1b",
     ],
     [
       () => definePlan(gpt, { globalBatch: 1, sequence: 4096 }),

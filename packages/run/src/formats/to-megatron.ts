@@ -39,9 +39,12 @@ function modelSettings({ model }: ResolvedRun): Settings {
     "vocab-size": model.vocab,
     "make-vocab-size-divisible-by": 1,
     "max-position-embeddings": model.context,
-    "position-embedding-type": { learned: "learned_absolute", rotary: "rope", none: "none" }[
-      position
-    ],
+    "position-embedding-type": {
+      learned: "learned_absolute",
+      rotary: "rope",
+      alibi: undefined,
+      none: "none",
+    }[position],
     "rotary-base": position === "rotary" ? model.rotaryBase : undefined,
     "norm-epsilon": model.normEpsilon,
     normalization: model.norm === "rmsnorm" ? "RMSNorm" : "LayerNorm",

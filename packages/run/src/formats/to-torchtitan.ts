@@ -134,7 +134,8 @@ function recomputeOf({ plan }: ResolvedRun, refuse: Refuse): unknown {
     case "operators":
       return { mode: "selective", selective_ac_option: "op" };
     case "selective":
-      refuse("plan.recompute", "selective", "attention is not recomputed alone; operators, full");
+    case "rematerialise":
+      refuse("plan.recompute", plan.recompute, "recomputes by operator or in full");
       return { mode: "none" };
   }
 }

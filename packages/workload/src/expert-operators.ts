@@ -1,0 +1,90 @@
+/**
+ * The kernels of a mixture of experts on one rank, evenly loaded: router, choice, permutation by
+ * expert, the two grouped products and the activation between them, and the weighted sum back; a
+ * shared expert is a dense block beside it.
+ */
+import type { Experts, Model } from "./model.ts";
+import { fc1Width } from "./parameters.ts";
+import type { OperatorList } from "./operator-list.ts";
+import { type Plan, bytesOf } from "./plan.ts";
+
+/** Rows of routed tokens on one rank in one microbatch. */
+export interface ExpertRows {
+  /** Rows that leave it for experts: its tokens times `active`, or up to the capacity. */
+  readonly sent: number;
+  /** Rows that its experts compute, padding included. */
+  readonly computed: number;
+  /** Routed experts that it holds, or a part of each. */
+  readonly held: number;
+}
+
+/** Rows of routed tokens under even load. */
+export function expertRows(e: Experts, p: Plan): ExpertRows {
+  const tokens = rankTokens(p);
+  const even = tokens * e.active;
+  // Capacity pads every expert to the same rows, and drops what is beyond.
+  const filled = p.expertCapacity === undefined ? even : even * p.expertCapacity;
+  return { sent: filled, computed: filled * p.etp, held: e.count / p.ep };
+}
+
+/** Tokens that one rank routes: sequence parallelism leaves each to one rank. */
+export function rankTokens(p: Plan): number {
+  return (p.microbatch * p.sequence) / (p.cp * (p.sequenceParallel ? p.tp : 1));
+}
+
+/** Appends the block's kernels. `dense` appends the shared expert's. */
+export function expertOperators(
+  m: Model,
+  list: OperatorList,
+  dense: (rows: number, ffn: number) => void,
+): void {
+  const e = m.experts!;
+  const p = list.plan;
+  const tokens = rankTokens(p);
+  const rows = expertRows(e, p);
+  list.gemm(tokens, m.hidden, e.count, e.routerBias, { quantise: false, dropped: e.count });
+  route(list, tokens, e);
+  permutation(list, "scatter", rows.sent, m.hidden);
+  if (p.ep > 1 && rows.held > 1) permutation(list, "sort", rows.computed, m.hidden);
+  const width = e.ffn / p.etp;
+  list.groupedGemm(rows.held, rows.computed, m.hidden, fc1Width(m, width), m.bias);
+  list.activation(m.activation, rows.computed, width);
+  list.groupedGemm(rows.held, rows.computed, width, m.hidden, m.bias);
+  if (p.ep > 1 && rows.held > 1) permutation(list, "sort", rows.computed, m.hidden);
+  permutation(list, "combine", rows.sent, m.hidden);
+  if (e.sharedFfn === 0) return;
+  dense((p.microbatch * p.sequence) / p.cp, e.sharedFfn / p.tp);
+  if (e.sharedGate) list.gemm(tokens, m.hidden, 1, false, { quantise: false });
+  list.add(tokens, m.hidden);
+}
+
+/** Scores and the choice of the largest, in 32 bits. */
+function route(list: OperatorList, tokens: number, e: Experts): void {
+  const n = tokens * e.count;
+  list.rowwise(
+    "routing",
+    "top-k",
+    [tokens, e.count, e.active],
+    { flops: 6 * n, bytes: 12 * n },
+    { flops: 4 * n, bytes: 12 * n },
+  );
+}
+
+/** Rows copied to other places; combining also multiplies each by its weight and sums a token's. */
+function permutation(
+  list: OperatorList,
+  form: "scatter" | "sort" | "combine",
+  rows: number,
+  width: number,
+): void {
+  const n = rows * width;
+  const bytes = 2 * bytesOf(list.plan.precision) * n;
+  const flops = form === "combine" ? 2 * n : 0;
+  list.rowwise(
+    "permutation",
+    form,
+    [rows, width],
+    { flops, bytes },
+    { flops: form === "sort" ? 0 : 2 * n, bytes },
+  );
+}

@@ -1,0 +1,107 @@
+/**
+ * One transformer layer on one rank: norm, QKV product, attention, projection, add, norm, first
+ * product, activation, second product, add; what a model has beside that in its place.
+ */
+import { adaptedMatrices } from "./adapter.ts";
+import { layerAttention } from "./attention-operators.ts";
+import { expertOperators } from "./expert-operators.ts";
+import type { LayerForm } from "./layer-form.ts";
+import { type AdapterTarget, type Model, isGated } from "./model.ts";
+import type { OperatorList, ProductOptions } from "./operator-list.ts";
+import { contextWidth, fc1Width, qkvWidth } from "./parameters.ts";
+
+/** Appends the operators of a layer of one form. */
+export function layerOperators(m: Model, list: OperatorList, form: LayerForm): void {
+  const p = list.plan;
+  const tokens = (p.microbatch * p.sequence) / p.cp;
+  // The norms and adds of a sequence-parallel rank see its part of the tokens only.
+  const rows = p.sequenceParallel ? tokens / p.tp : tokens;
+  const before = m.normPlacement !== "post";
+  const after = m.normPlacement !== "pre";
+  if (before) list.norm(m.norm, rows, m.hidden);
+  if (m.latent === undefined) projections(m, list, tokens);
+  else latentProjections(m, list, tokens);
+  layerAttention(m, list, form.windowed);
+  // Of separate query, key, value, output, gate, up and down products, every other one is dropped.
+  list.gemm(tokens, contextWidth(m) / p.tp, m.hidden, m.outputBias, {
+    dropped: m.hidden,
+    ...frozen(m),
+  });
+  adapters(m, list, tokens, ["output"]);
+  if (after) list.norm(m.norm, rows, m.hidden);
+  list.add(rows, m.hidden);
+  if (before && !m.sharedNorm) list.norm(m.norm, rows, m.hidden);
+  if (form.experts) {
+    expertOperators(m, list, (n, ffn) => {
+      feedForward(m, list, n, ffn);
+    });
+  } else {
+    feedForward(m, list, tokens, m.ffn / p.tp);
+  }
+  if (after) list.norm(m.norm, rows, m.hidden);
+  list.add(rows, m.hidden);
+}
+
+/** How the product of a model's own matrices is told that an adapter freezes them. */
+function frozen(m: Model): ProductOptions {
+  return m.adapter === undefined ? {} : { frozen: true, base: m.adapter.base };
+}
+
+function projections(m: Model, list: OperatorList, tokens: number): void {
+  const { tp } = list.plan;
+  const keys = (m.kvHeads * m.headDim) / tp;
+  list.gemm(tokens, m.hidden, qkvWidth(m) / tp, m.qkvBias, { dropped: keys, ...frozen(m) });
+  adapters(m, list, tokens, ["query", "key", "value"]);
+  if (m.qkNorm === "none") return;
+  // Over each head, or over all the rank's heads together: the same numbers, in other rows.
+  const width = (m.heads + m.kvHeads) * (m.headDim / tp);
+  if (m.qkNorm === "all") list.norm("rmsnorm", tokens, width);
+  else list.norm("rmsnorm", (tokens * (m.heads + m.kvHeads)) / tp, m.headDim);
+}
+
+/** Down to the latents with their norms, on every rank; up to the rank's heads (DeepSeek-V2, Eqs. 9 to 13, 37 to 47). */
+function latentProjections(m: Model, list: OperatorList, tokens: number): void {
+  const { queryRank, keyValueRank, nopeDim, ropeDim, valueDim } = m.latent!;
+  const heads = m.heads / list.plan.tp;
+  const query = heads * m.headDim;
+  const rows = list.plan.sequenceParallel ? tokens / list.plan.tp : tokens;
+  if (queryRank === 0) {
+    list.gemm(tokens, m.hidden, query, false, frozen(m));
+  } else {
+    list.gemm(rows, m.hidden, queryRank, false, frozen(m));
+    list.norm("rmsnorm", rows, queryRank);
+    list.gemm(tokens, queryRank, query, false, frozen(m));
+  }
+  list.gemm(rows, m.hidden, keyValueRank + ropeDim, false, frozen(m));
+  list.norm("rmsnorm", rows, keyValueRank);
+  list.gemm(tokens, keyValueRank, heads * (nopeDim + valueDim), false, frozen(m));
+}
+
+/** Two products with the activation between; `ffn` is the rank's width. */
+function feedForward(m: Model, list: OperatorList, tokens: number, ffn: number): void {
+  const up = isGated(m.activation) ? ffn : 0;
+  list.gemm(tokens, m.hidden, fc1Width(m, ffn), m.bias, { dropped: up, ...frozen(m) });
+  adapters(m, list, tokens, ["gate", "up"]);
+  list.activation(m.activation, tokens, ffn);
+  list.gemm(tokens, ffn, m.hidden, m.bias, frozen(m));
+  adapters(m, list, tokens, ["down"]);
+}
+
+/** The two thin products beside each adapted matrix, and the sum of both results. */
+function adapters(
+  m: Model,
+  list: OperatorList,
+  tokens: number,
+  targets: readonly AdapterTarget[],
+): void {
+  if (m.adapter === undefined) return;
+  const { tp } = list.plan;
+  const { rank } = m.adapter;
+  for (const { target, inner, out, rowParallel } of adaptedMatrices(m)) {
+    if (!targets.includes(target)) continue;
+    const width = rowParallel ? out : out / tp;
+    list.gemm(tokens, rowParallel ? inner / tp : inner, rank, false);
+    list.gemm(tokens, rank, width, false);
+    list.add(tokens, width);
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * The kernels of a transformer: for each, its arithmetic and memory traffic forward and backward.
+ * Traffic is that of a fused kernel: each operand once. `e` is the bytes of an activation.
+ */
+import type { Bytes, Flops } from "@trireme/core";
+import { type Model, isGated } from "./model.ts";
+import { type Operator, type Pass, operator } from "./operator.ts";
+import { type Plan, bytesOf, microbatches } from "./plan.ts";
+
+/** Work of one pass of a kernel. */
+export interface Work {
+  readonly flops: Flops;
+  readonly bytes: Bytes;
+}
+
+/** What a product is told beside its size. */
+export interface ProductOptions {
+  /** Operands may be quantised; the head's are not. */
+  readonly quantise?: boolean;
+  /** Output features that recomputation by operator does not keep. */
+  readonly dropped?: number;
+  /** Its weights are not trained. */
+  readonly frozen?: boolean;
+  /** How frozen weights are kept: expanded before each use, unless in full. */
+  readonly base?: "full" | "int8" | "nf4";
+}
+
+/** Collects the operators of a stage in order of execution. */
+export class OperatorList {
+  readonly operators: Operator[] = [];
+  readonly plan: Plan;
+  /** Bytes of an activation. */
+  readonly element: Bytes;
+  /** Embedding and head are never recomputed. */
+  #recompute: Plan["recompute"] = "none";
+  #count = 1;
+
+  constructor(plan: Plan) {
+    this.plan = plan;
+    this.element = bytesOf(plan.precision);
+  }
+
+  /** What follows runs `count` times, and is computed again before backward as `recompute` says. */
+  repeat(count: number, recompute: Plan["recompute"]): void {
+    this.#count = count;
+    this.#recompute = recompute;
+  }
+
+  push(
+    kind: Operator["kind"],
+    form: string,
+    pass: Pass,
+    shape: readonly number[],
+    work: Work,
+  ): void {
+    const { flops, bytes } = work;
+    this.operators.push(operator(kind, form, pass, shape, flops, bytes, this.#count));
+  }
+
+  /**
+   * Y[rows, out] = X[rows, inner] W; backward dX = dY Wᵀ, dW += Xᵀ dY in gradient precision.
+   * With quantised products X and dY are cast first, for both of the products they enter.
+   */
+  gemm(rows: number, inner: number, out: number, bias: boolean, o: ProductOptions = {}): void {
+    this.#product("gemm", 1, rows, inner, out, bias, o);
+  }
+
+  /** The same for `groups` matrices, each on its rows of `rows` together. */
+  groupedGemm(groups: number, rows: number, inner: number, out: number, bias: boolean): void {
+    this.#product("grouped-gemm", groups, rows, inner, out, bias, {});
+  }
+
+  #product(
+    kind: "gemm" | "grouped-gemm",
+    groups: number,
+    rows: number,
+    inner: number,
+    out: number,
+    bias: boolean,
+    o: ProductOptions,
+  ): void {
+    const e = this.element;
+    const quantised = (o.quantise ?? true) ? this.plan.matrixPrecision : undefined;
+    const form = quantised ?? this.plan.precision;
+    const operand = quantised === undefined ? e : quantised === "fp8" ? 1 : 0.5;
+    const flops = 2 * rows * inner * out;
+    const weights = groups * inner * out;
+    const written = e * (rows * out + (bias ? groups * out : 0));
+    const forward = { flops, bytes: operand * (inner * rows + weights) + written };
+    const expand = o.base !== undefined && o.base !== "full" ? o.base : undefined;
+    if (expand !== undefined) this.#expand(inner, out, expand, "forward");
+    if (quantised !== undefined) this.#cast(rows, inner, operand, "forward");
+    this.push(kind, form, "forward", [groups, rows, out, inner], forward);
+    // Output features that are not kept: all of them, or those of the products that are dropped.
+    const again =
+      this.#recompute === "full" ? out : this.#recompute === "operators" ? (o.dropped ?? 0) : 0;
+    if (again > 0) {
+      if (quantised !== undefined) this.#cast(rows, inner, operand, "recompute");
+      const share = again / out;
+      const work = { flops: flops * share, bytes: forward.bytes * share };
+      this.push(kind, form, "recompute", [groups, rows, again, inner], work);
+    }
+    if (expand !== undefined) this.#expand(inner, out, expand, "input-gradient");
+    if (quantised !== undefined) this.#cast(rows, out, operand, "input-gradient");
+    this.push(kind, form, "input-gradient", [groups, rows, inner, out], {
+      flops,
+      bytes: operand * (out * rows + weights) + e * rows * inner,
+    });
+    if (o.frozen !== true) this.#weightGradient(kind, form, groups, rows, inner, out, operand);
+  }
+
+  /**
+   * A library's product adds to the gradient that is there; without one, it writes its result,
+   * and autograd adds that to what earlier microbatches left.
+   */
+  #weightGradient(
+    kind: "gemm" | "grouped-gemm",
+    form: string,
+    groups: number,
+    rows: number,
+    inner: number,
+    out: number,
+    operand: Bytes,
+  ): void {
+    const { plan, element: e } = this;
+    const weights = groups * inner * out;
+    const apart = !plan.fusedElementwise;
+    const accumulate = (apart ? e : 2 * bytesOf(plan.gradientPrecision)) * weights;
+    // A grouped product's rows are its inner dimension here, all groups together.
+    const shape =
+      kind === "gemm" ? [1, out, inner, rows] : [groups, groups * out, inner, rows / groups];
+    this.push(kind, form, "weight-gradient", shape, {
+      flops: 2 * rows * inner * out,
+      bytes: operand * rows * (inner + out) + accumulate,
+    });
+    if (apart && plan.zero < 2 && microbatches(plan) > 1) {
+      const bytes = (e + 2 * bytesOf(plan.gradientPrecision)) * weights;
+      this.push("add", "accumulate", "weight-gradient", [groups * inner, out], {
+        flops: weights,
+        bytes,
+      });
+    }
+  }
+
+  /** Reads a tensor for its largest value and again to write it and its transpose quantised. */
+  #cast(rows: number, width: number, operand: Bytes, pass: Pass): void {
+    const n = rows * width;
+    const bytes = (2 * this.element + 2 * operand) * n;
+    this.push("activation", operand === 1 ? "cast-fp8" : "cast-fp4", pass, [rows, width], {
+      flops: 3 * n,
+      bytes,
+    });
+  }
+
+  /** Writes frozen weights out in training precision before a product. */
+  #expand(inner: number, out: number, base: "int8" | "nf4", pass: Pass): void {
+    const n = inner * out;
+    const stored = base === "int8" ? 1 : 0.5;
+    const work = { flops: n, bytes: (stored + this.element) * n };
+    this.push("activation", `expand-${base}`, pass, [inner, out], work);
+  }
+
+  /** A kernel that works row by row, and again where layers are recomputed. */
+  rowwise(
+    kind: "norm" | "activation" | "add" | "routing" | "permutation",
+    form: string,
+    shape: readonly number[],
+    forward: Work,
+    backward: Work,
+  ): void {
+    this.push(kind, form, "forward", shape, forward);
+    // Rematerialisation keeps the residual stream and the routing.
+    const kept = this.#recompute === "rematerialise" && (kind === "add" || kind === "routing");
+    if (this.#recompute === "full" || this.#recompute === "operators" || this.#again(kept)) {
+      this.push(kind, form, "recompute", shape, forward);
+    }
+    this.push(kind, form, "input-gradient", shape, backward);
+  }
+
+  #again(kept: boolean): boolean {
+    return this.#recompute === "rematerialise" && !kept;
+  }
+
+  /** Whether attention is computed again. */
+  get recomputesAttention(): boolean {
+    return this.#recompute === "selective" || this.#recompute === "full";
+  }
+
+  /** LayerNorm or RMSNorm over rows; backward reads input and gradient, and reduces dγ (and dβ). */
+  norm(kind: Model["norm"], rows: number, width: number): void {
+    const n = rows * width;
+    const e = this.element;
+    // Frameworks bring LayerNorm as a kernel. RMSNorm from elementary operations casts to 32 bits,
+    // squares, averages, scales, casts back and multiplies by its weight.
+    const eager = kind === "rmsnorm" && !this.plan.fusedNorm;
+    const [forward, backward] = eager ? [4 * e + 28, 8 * e + 56] : [2 * e, 3 * e];
+    this.rowwise(
+      "norm",
+      eager ? "rmsnorm-eager" : kind,
+      [rows, width],
+      { flops: 7 * n, bytes: forward * n },
+      { flops: 14 * n, bytes: backward * n },
+    );
+  }
+
+  /** GeLU, ReLU or its square, or silu(gate) × up (gelu for GeGLU) with gate and up side by side; `width` is that of the result. */
+  activation(kind: Model["activation"], rows: number, width: number): void {
+    const n = rows * width;
+    const e = this.element;
+    const gated = isGated(kind);
+    const eager = gated && !this.plan.fusedElementwise;
+    const [forward, backward] = eager ? [5 * e, 9 * e] : gated ? [3 * e, 5 * e] : [2 * e, 3 * e];
+    const flops = kind === "geglu" ? 9 : gated ? 6 : kind === "gelu" ? 8 : kind === "relu" ? 1 : 2;
+    this.rowwise(
+      "activation",
+      eager ? `${kind}-eager` : kind,
+      [rows, width],
+      { flops: flops * n, bytes: forward * n },
+      { flops: 2 * flops * n, bytes: backward * n },
+    );
+  }
+
+  /** The residual sum, with bias and dropout of the branch where the model has them. */
+  add(rows: number, width: number): void {
+    const n = rows * width;
+    const e = this.element;
+    const dropped = this.plan.dropout > 0;
+    const mask = dropped ? n : 0;
+    this.rowwise(
+      "add",
+      dropped ? "dropout" : "plain",
+      [rows, width],
+      { flops: (dropped ? 3 : 1) * n, bytes: 3 * e * n + mask },
+      // The gradients of the two branches are summed; dropout masks one of them.
+      { flops: (dropped ? 2 : 1) * n, bytes: (dropped ? 5 : 3) * e * n + mask },
+    );
+  }
+
+  /** Rows of the table by token; backward adds each token's gradient to its row, unless the table is frozen. */
+  embedding(tokens: number, width: number, vocab: number, frozen: boolean): void {
+    const n = tokens * width;
+    const e = this.element;
+    const shape = [tokens, width, vocab];
+    const gradient = bytesOf(this.plan.gradientPrecision);
+    this.push("embedding", this.plan.precision, "forward", shape, { flops: 0, bytes: 2 * e * n });
+    if (frozen) return;
+    this.push("embedding", this.plan.precision, "weight-gradient", shape, {
+      flops: n,
+      bytes: (e + 2 * gradient) * n,
+    });
+  }
+
+  /** Cross entropy over one rank's vocabulary; probabilities are kept in 32 bits for backward. */
+  loss(rows: number, vocab: number): void {
+    const n = rows * vocab;
+    const e = this.element;
+    // From elementary operations: cast, subtract the maximum, exponentiate, sum, divide, each in 32 bits.
+    const eager = !this.plan.fusedElementwise;
+    const [forward, backward] = eager ? [e + 28, e + 16] : [e + 4, e + 4];
+    const form = `${this.plan.precision}${eager ? "-eager" : ""}`;
+    this.push("loss", form, "forward", [rows, vocab], { flops: 5 * n, bytes: forward * n });
+    this.push("loss", form, "input-gradient", [rows, vocab], {
+      flops: 2 * n,
+      bytes: backward * n,
+    });
+  }
+
+  /**
+   * AdamW over the rank's share of the parameters: gradient, master weight and two moments in 32
+   * bits read, the last three written, and the weights in training precision where that is another.
+   * Offloaded, the host updates and the device has none.
+   */
+  optimizer(parameters: number): void {
+    const e = this.element;
+    const bytes = bytesOf(this.plan.gradientPrecision) + 12 + 12 + (e === 4 ? 0 : e);
+    const form = this.plan.offload === "optimizer" ? "adamw-host" : "adamw";
+    this.push("optimizer", form, "update", [parameters], {
+      flops: 14 * parameters,
+      bytes: bytes * parameters,
+    });
+  }
+}
