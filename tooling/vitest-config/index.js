@@ -9,7 +9,8 @@ const conditions = dist ? [] : ["@trireme/source"];
 
 export default defineConfig({
   resolve: { conditions: [...conditions, "module", "browser", "development|production"] },
-  ssr: { resolve: { conditions: [...conditions, "module", "node", "development|production"] } },
+  // Without "module", which Node does not set either: packages put files there that only bundlers can read.
+  ssr: { resolve: { conditions: [...conditions, "node", "development|production"] } },
   test: {
     include: [slow ? "test/slow/**/*.test.ts" : "test/**/*.test.ts"],
     exclude: [...(slow ? [] : ["test/slow/**"]), ...(dist ? ["test/**/*.source.test.ts"] : [])],

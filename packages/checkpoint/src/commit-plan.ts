@@ -34,8 +34,16 @@ export type FileOperation =
    * that it made: else the first checkpoint of a run could vanish with the directory it is in.
    */
   | { readonly kind: "make-directory"; readonly path: string }
-  /** Creates or empties a file, and writes all of the bytes. */
-  | { readonly kind: "write"; readonly path: string; readonly bytes: Uint8Array }
+  /**
+   * Without `offset`, or at 0, creates or empties a file; then writes all of the bytes there. A file
+   * that does not fit in memory is a row of writes, each where the one before ended.
+   */
+  | {
+      readonly kind: "write";
+      readonly path: string;
+      readonly bytes: Uint8Array;
+      readonly offset?: number;
+    }
   /** Forces a file's content to disk (fsync). */
   | { readonly kind: "sync"; readonly path: string }
   /** Forces a directory's entries to disk (fsync of the directory). */
@@ -55,6 +63,17 @@ export interface CommitOptions {
   readonly keep: number;
   /** Names of all that is in `directory` now; [] where it does not exist. */
   readonly existing: readonly string[];
+  /**
+   * Those of them that are no whole checkpoints, whatever their names say: they are not counted among
+   * those to keep, and go when this one is complete. Default none.
+   */
+  readonly incomplete?: readonly string[];
+  /**
+   * False for an object store, which has no rename and in which a file appears whole or not at all
+   * once it is synced: files go to their last names at once, and the marker, written last, commits.
+   * Default true.
+   */
+  readonly renames?: boolean;
   /**
    * CRC-32 of a file's bytes, for the marker: `crc32`, or a native one; default none, since it reads
    * every byte before the first is written.
@@ -86,7 +105,10 @@ export function commitPlan(options: CommitOptions): readonly FileOperation[] {
 export interface CommitPhases {
   /** The checkpoint's name in its directory. */
   readonly name: string;
-  /** The directory in which every writer writes and syncs its files once `prepare` is done. */
+  /**
+   * The directory in which every writer writes and syncs its files once `prepare` is done; the last
+   * one where there are no renames.
+   */
   readonly temporary: string;
   readonly prepare: readonly FileOperation[];
   /**
@@ -100,49 +122,61 @@ export interface CommitPhases {
 }
 
 /** The parts of a commit; `commitPlan` is all of them with one writer's files in between. */
-export function commitPhases(
-  options: Pick<CommitOptions, "directory" | "step" | "keep" | "existing">,
-): CommitPhases {
-  const { directory, step, keep, existing } = options;
+export function commitPhases(options: Omit<CommitOptions, "files" | "checksum">): CommitPhases {
+  const { directory, step, keep, existing, incomplete = [], renames = true } = options;
   check(options);
   const checkpoints = existing.flatMap((entry) => parseCheckpointName(entry) ?? []);
   const attempts = checkpoints.filter((other) => other.step === step).map(({ attempt }) => attempt);
   const name = checkpointName(step, Math.max(-1, ...attempts) + 1);
 
   const at = (entry: string): string => `${directory}/${entry}`;
-  const temporary = at(temporaryName(name));
-  const pointer = at(temporaryName(latestName));
+  const temporary = at(renames ? temporaryName(name) : name);
 
-  // A temporary that a crash left under this very name must not lend its files.
+  // A temporary that a crash left under this very name must not lend its files; without renames the
+  // name is one that nothing has yet.
   const prepare: readonly FileOperation[] = [
     { kind: "make-directory", path: directory },
     { kind: "remove", path: temporary },
     { kind: "make-directory", path: temporary },
   ];
   // The new one stays even where later steps exist, as they do after a return to an earlier one.
-  const old = checkpoints.sort(newestFirst).slice(keep - 1);
+  const broken = new Set(incomplete);
+  const whole = checkpoints.filter((checkpoint) => !broken.has(checkpoint.name));
+  const old = whole.sort(newestFirst).slice(keep - 1);
   const stale = existing.filter((entry) => isTemporaryName(entry) && at(entry) !== temporary);
-  const doomed = [...old.map((checkpoint) => checkpoint.name), ...stale];
+  const doomed = [...old.map((checkpoint) => checkpoint.name), ...incomplete, ...stale];
 
   const finish: CommitPhases["finish"] = (files) => {
     checkFiles(files);
-    const complete: readonly FileOperation[] = [
-      ...writeSynced(`${temporary}/${markerName}`, encodeMarker(step, files)),
-      { kind: "sync-directory", path: temporary },
-      { kind: "rename", from: temporary, to: at(name) },
-      { kind: "sync-directory", path: directory },
-    ];
-    const operations: FileOperation[] = [
-      ...complete,
-      ...writeSynced(pointer, new TextEncoder().encode(`${name}\n`)),
-      { kind: "rename", from: pointer, to: at(latestName) },
-      { kind: "sync-directory", path: directory },
-    ];
-    for (const entry of doomed) operations.push({ kind: "remove", path: at(entry) });
-    if (doomed.length > 0) operations.push({ kind: "sync-directory", path: directory });
+    const marked = writeSynced(`${temporary}/${markerName}`, encodeMarker(step, files));
+    const sync: FileOperation = { kind: "sync-directory", path: directory };
+    const complete: readonly FileOperation[] = renames
+      ? [
+          ...marked,
+          { kind: "sync-directory", path: temporary },
+          { kind: "rename", from: temporary, to: at(name) },
+          sync,
+        ]
+      : marked;
+    const removals = doomed.map((entry): FileOperation => ({ kind: "remove", path: at(entry) }));
+    const last = renames && doomed.length > 0 ? [sync] : [];
+    const operations = [...complete, ...point(directory, name, renames), ...removals, ...last];
     return { operations, durable: complete.length };
   };
-  return { name, temporary, prepare, finish };
+  return { name, temporary, prepare: renames ? prepare : [], finish };
+}
+
+/** Makes `latest` hold the name: through a temporary file, so that it never holds half of one. */
+function point(directory: string, name: string, renames: boolean): readonly FileOperation[] {
+  const pointer = `${directory}/${latestName}`;
+  const bytes = new TextEncoder().encode(`${name}\n`);
+  if (!renames) return writeSynced(pointer, bytes);
+  const temporary = `${directory}/${temporaryName(latestName)}`;
+  return [
+    ...writeSynced(temporary, bytes),
+    { kind: "rename", from: temporary, to: pointer },
+    { kind: "sync-directory", path: directory },
+  ];
 }
 
 function writeSynced(path: string, bytes: Uint8Array): readonly FileOperation[] {

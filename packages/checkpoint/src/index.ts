@@ -43,8 +43,9 @@ export {
   markerName,
   parseCheckpointName,
 } from "./checkpoint-name.ts";
+export { checkFileName } from "./file-name.ts";
 export { type CheckpointEntry, completeCheckpoints, newestComplete } from "./newest-complete.ts";
-export { type MarkedFile } from "./marker.ts";
+export { type MarkedFile, type Marker, parseMarker } from "./marker.ts";
 export { type Region, intersectRegions, regionRuns } from "./region.ts";
 export { type Coverage, coverage } from "./coverage.ts";
 export {

@@ -9,8 +9,15 @@ export type SaveEvent =
   /** The whole state is in the host buffer. */
   | { readonly kind: "snapshot-done" }
   | { readonly kind: "snapshot-failed"; readonly reason: string }
-  /** The names in the directory; [] where it does not exist. */
-  | { readonly kind: "listed"; readonly names: readonly string[] }
+  /**
+   * The names in the directory; [] where it does not exist. `incomplete`: those of checkpoints that
+   * are not whole.
+   */
+  | {
+      readonly kind: "listed";
+      readonly names: readonly string[];
+      readonly incomplete?: readonly string[];
+    }
   | { readonly kind: "operation-done" }
   /** The list or the file operation that was ordered failed. */
   | { readonly kind: "operation-failed"; readonly reason: string }

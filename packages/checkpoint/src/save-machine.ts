@@ -22,6 +22,8 @@ export interface SaveMachineOptions {
   readonly writers?: number;
   /** Host buffers for snapshots; default 1. With 2 a snapshot is taken while the last is written. */
   readonly buffers?: number;
+  /** False for an object store; see `CommitOptions`. Default true. */
+  readonly renames?: boolean;
 }
 
 interface Held {
@@ -64,7 +66,7 @@ export interface SaveState {
 
 /** The machine before its first event. Throws `CHECKPOINT` on counts below 1. */
 export function startSaving(options: SaveMachineOptions): SaveState {
-  const { writers = 1, buffers = 1, directory, keep } = options;
+  const { writers = 1, buffers = 1, renames = true, directory, keep } = options;
   for (const [name, value] of Object.entries({ keep, writers, buffers })) {
     if (!Number.isSafeInteger(value) || value < 1)
       throw new TriremeError("CHECKPOINT", `${name} ${value}: it is an integer of at least 1`);
@@ -72,7 +74,7 @@ export function startSaving(options: SaveMachineOptions): SaveState {
   if (directory === "")
     throw new TriremeError("CHECKPOINT", 'the directory is ""; use "." for the current one');
   return {
-    options: { directory, keep, writers, buffers },
+    options: { directory, keep, writers, buffers, renames },
     waiting: undefined,
     snapshot: undefined,
     held: [],
@@ -141,16 +143,15 @@ function advanceCommit(
     case "list": {
       if (event.kind === "operation-failed") return failed(event.reason);
       if (event.kind !== "listed") break;
-      const phases = commitPhases({ ...state.options, step, existing: event.names });
-      return prepare(held, phases, 0, orders);
+      const { names: existing, incomplete = [] } = event;
+      const phases = commitPhases({ ...state.options, step, existing, incomplete });
+      return prepareOrWrite(state, held, phases, 0, orders);
     }
     case "prepare":
       if (event.kind === "operation-failed")
         return clean(held, commit.phases, event.reason, orders);
       if (event.kind !== "operation-done") break;
-      if (commit.next < commit.phases.prepare.length)
-        return prepare(held, commit.phases, commit.next, orders);
-      return write(held, commit.phases, state.options.writers, orders);
+      return prepareOrWrite(state, held, commit.phases, commit.next, orders);
     case "write": {
       if (event.kind !== "written" && event.kind !== "write-failed") break;
       if (event.writer >= commit.reports.length || commit.reports[event.writer] !== undefined)
@@ -184,8 +185,16 @@ function advanceCommit(
   throw unexpected(event.kind, state);
 }
 
-function prepare(held: Held, phases: CommitPhases, next: number, orders: SaveOrder[]): Commit {
-  orders.push({ kind: "operate", operation: phases.prepare[next]! });
+function prepareOrWrite(
+  { options }: SaveState,
+  held: Held,
+  phases: CommitPhases,
+  next: number,
+  orders: SaveOrder[],
+): Commit {
+  const operation = phases.prepare[next];
+  if (operation === undefined) return write(held, phases, options.writers, orders);
+  orders.push({ kind: "operate", operation });
   return { ...held, phase: "prepare", phases, next: next + 1 };
 }
 

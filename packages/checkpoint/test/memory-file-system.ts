@@ -59,8 +59,14 @@ export class MemoryFileSystem {
           content: new Uint8Array(0),
           synced: new Uint8Array(0),
         };
-        const length = Math.floor((torn?.() ?? 1) * operation.bytes.length);
-        file.content = operation.bytes.slice(0, length);
+        const { bytes, offset = 0 } = operation;
+        if (offset > file.content.length)
+          throw new Error(`${operation.path}: a hole before ${offset}`);
+        const length = Math.floor((torn?.() ?? 1) * bytes.length);
+        const content = new Uint8Array(offset + length);
+        content.set(file.content.subarray(0, offset));
+        content.set(bytes.subarray(0, length), offset);
+        file.content = content;
         this.#change(parent, (entries) => void entries.set(name, file));
         return;
       }

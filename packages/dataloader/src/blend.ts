@@ -107,12 +107,12 @@ export function exhaustiveBlend(sizes: readonly number[]): Blend {
   return { sources, positions, taken };
 }
 
-/** The source with the largest weight · due − (taken − base), among those with a weight. */
-function furthestBehind(
+/** The source with the largest weight · due − (taken − base), among those with a weight; -1 for none. */
+export function furthestBehind(
   weights: readonly number[],
   due: number,
-  taken: Float64Array,
-  base: Float64Array,
+  taken: ArrayLike<number>,
+  base: ArrayLike<number>,
 ): number {
   let best = -1;
   let most = -Infinity;

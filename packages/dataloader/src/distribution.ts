@@ -66,8 +66,17 @@ export function distribute(options: DistributionOptions): Distribution {
   const perRank = Array.from({ length: ranks }, (_, rank) =>
     loads.subarray(rank * microbatches, (rank + 1) * microbatches).reduce((a, b) => a + b),
   );
-  const mean = perRank.reduce((a, b) => a + b) / ranks;
-  return { rankOf, microbatchOf, loads, imbalance: mean === 0 ? 1 : Math.max(...perRank) / mean };
+  return { rankOf, microbatchOf, loads, imbalance: imbalanceOf(perRank) };
+}
+
+/** The largest load over the mean, at least 1; 1 where there is no work. */
+export function imbalanceOf(loads: ArrayLike<number>): number {
+  let [sum, most] = [0, 0];
+  for (let i = 0; i < loads.length; i++) {
+    sum += loads[i]!;
+    most = Math.max(most, loads[i]!);
+  }
+  return sum === 0 ? 1 : Math.max(1, (most * loads.length) / sum);
 }
 
 function groupsOf(

@@ -75,6 +75,7 @@ export {
   type DataSharing,
   type Place,
   type PlaceAxis,
+  type PlaceMesh,
   type PlaceTree,
   placeTree,
   receiversOf,
@@ -107,3 +108,79 @@ export {
   partTokens,
   sampleWork,
 } from "./modality.ts";
+export { type MixDraw, type MixOptions, type MixState, drawMix, startMix } from "./planning/mixer.ts";
+export {
+  type DataGraph,
+  type DataState,
+  ancestorsOf,
+  dataGraph,
+  descendantsOf,
+  extendGraph,
+} from "./planning/data-graph.ts";
+export {
+  type EncoderModality,
+  type SampleCosts,
+  type SampleMetadata,
+  metadataOf,
+  multimodalCosts,
+  textCosts,
+} from "./planning/sample-costs.ts";
+export {
+  type Delivery,
+  type EncoderDeal,
+  type LoadingPlan,
+  membersOf,
+} from "./planning/loading-plan.ts";
+export { type BalanceLevel, type LoadProgramSpec } from "./planning/load-program-spec.ts";
+export { type LoadProgram, loadProgram } from "./planning/load-program.ts";
+export { type Planner, type PlannerDraw, type PlannerState } from "./planning/planner.ts";
+export {
+  type MultiSourceIdentity,
+  type MultiSourceState,
+  restoreMultiSource,
+} from "./planning/planner-checkpoint.ts";
+export { type LongShort, type LongShortOptions, longShort } from "./planning/long-short.ts";
+export {
+  type HybridPacking,
+  type HybridPackingOptions,
+  packHybrid,
+} from "./planning/hybrid-packing.ts";
+export {
+  type ConstructOptions,
+  type Microbatch,
+  type ReadSample,
+  type ShareBatch,
+  constructShare,
+  sliceMicrobatch,
+} from "./construct/microbatch.ts";
+export { decodeFrame, encodeFrame, frameBound, frameWords } from "./construct/batch-frame.ts";
+export {
+  type SampleSource,
+  type SourceSnapshot,
+  documentSamples,
+  sourceSeed,
+} from "./sources/sample-source.ts";
+export {
+  type SampleStream,
+  type StreamedSample,
+  sequentialSamples,
+} from "./sources/sequential-samples.ts";
+export {
+  type AutoScalerOptions,
+  type AutoScalerState,
+  type ScalingChange,
+  autoScale,
+  startScaler,
+} from "./scaling/auto-scaler.ts";
+export {
+  type PartitionOptions,
+  type SourcePartition,
+  partitionSources,
+} from "./scaling/source-partition.ts";
+export { type ShadowPlan, type StandbyCandidate, planShadows } from "./scaling/shadow-loaders.ts";
+export {
+  type ReshardMove,
+  type ReshardOptions,
+  type Resharding,
+  reshard,
+} from "./scaling/resharding.ts";

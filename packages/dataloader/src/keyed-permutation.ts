@@ -54,6 +54,12 @@ export function keyedPermutation(n: number, key: number): (i: number) => number 
   };
 }
 
+/** The key of one epoch of one seed: 53 bits of both, each of which may exceed 32 bits. */
+export function epochKey(seed: number, epoch: number): number {
+  const words = [seed, Math.floor(seed / 2 ** 32), epoch, Math.floor(epoch / 2 ** 32)] as const;
+  return hash32(...words, 0) * 2 ** 21 + (hash32(...words, 1) >>> 11);
+}
+
 /** MurmurHash3's finaliser over a value below 2³² and a round key: uniform in [0, 2³²). */
 function mix(value: number, key: number): number {
   let h = value ^ key;

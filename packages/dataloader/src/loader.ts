@@ -4,8 +4,8 @@
  * of documents. Sample order is f(seed, epoch, position), a keyed permutation per epoch, so that
  * nothing has to be replayed to reach a step, and the order does not know how many ranks read it.
  */
-import { TriremeError, hash32 } from "@trireme/core";
-import { keyedPermutation } from "./keyed-permutation.ts";
+import { TriremeError } from "@trireme/core";
+import { epochKey, keyedPermutation } from "./keyed-permutation.ts";
 import type { LoadPlan } from "./load-plan.ts";
 import { type LoaderIdentity, type LoaderState, stepOfState } from "./loader-state.ts";
 import type { TokenDataset } from "./token-dataset.ts";
@@ -130,10 +130,4 @@ export function createLoader(options: LoaderOptions): Loader {
       return step;
     },
   };
-}
-
-/** 53 bits that name one epoch of one seed, both of which may exceed 32 bits. */
-function epochKey(seed: number, epoch: number): number {
-  const words = [seed, Math.floor(seed / 2 ** 32), epoch, Math.floor(epoch / 2 ** 32)] as const;
-  return hash32(...words, 0) * 2 ** 21 + (hash32(...words, 1) >>> 11);
 }

@@ -3,7 +3,7 @@
  * OVERLORD's ClientPlaceTree (arXiv:2504.09844). Data is fetched once per group that shares it, and
  * sent on from there, so that what is loaded does not grow with tensor or pipeline parallelism.
  */
-import { TriremeError } from "@trireme/core";
+import { TriremeError, nearestName } from "@trireme/core";
 
 /** How the ranks along an axis share data. */
 export type DataSharing =
@@ -21,6 +21,16 @@ export interface PlaceAxis {
   readonly data: DataSharing;
 }
 
+/** A mesh as the floor above knows it: sizes by name, and an order of names. */
+export interface PlaceMesh {
+  /** How the ranks along each axis share data. */
+  readonly axes: Readonly<Record<string, DataSharing>>;
+  /** Size of each axis; 1 where none is given. */
+  readonly sizes: Readonly<Record<string, number>>;
+  /** Names joined by "-", the first varying fastest over ranks, as Megatron-LM writes it: "tp-cp-dp-pp". */
+  readonly order: string;
+}
+
 /** What one rank needs, and from whom. */
 export interface Place {
   readonly rank: number;
@@ -34,6 +44,7 @@ export interface Place {
 
 /** The places of all ranks. */
 export interface PlaceTree {
+  readonly axes: readonly PlaceAxis[];
   readonly ranks: number;
   /** Different shares of a batch: the product of the "distinct" axes. */
   readonly shares: number;
@@ -44,8 +55,12 @@ export interface PlaceTree {
   readonly places: readonly Place[];
 }
 
-/** Builds the places from the axes of a mesh. Axes of one kind count the first of them fastest. */
-export function placeTree(axes: readonly PlaceAxis[]): PlaceTree {
+/**
+ * Builds the places from the axes of a mesh. Axes of one kind count the first of them fastest.
+ * @throws TriremeError "PLACE" on a size that is no count, a name twice or not in the order.
+ */
+export function placeTree(mesh: PlaceMesh | readonly PlaceAxis[]): PlaceTree {
+  const axes = "order" in mesh ? axesOf(mesh) : mesh;
   const product = (kind: DataSharing): number =>
     axes.reduce((size, axis) => (axis.data === kind ? size * axis.size : size), 1);
   for (const { name, size } of axes) {
@@ -75,6 +90,7 @@ export function placeTree(axes: readonly PlaceAxis[]): PlaceTree {
     return { rank, share: number.distinct, slice: number.sliced, fetcher };
   });
   return {
+    axes,
     ranks,
     shares: product("distinct"),
     slices: product("sliced"),
@@ -88,4 +104,28 @@ export function receiversOf(tree: PlaceTree, fetcher: number): readonly number[]
   return tree.places
     .filter((place) => place.fetcher === fetcher && place.rank !== fetcher)
     .map(({ rank }) => rank);
+}
+
+function axesOf({ axes, sizes, order }: PlaceMesh): readonly PlaceAxis[] {
+  const names = order === "" ? [] : order.split("-");
+  const known = Object.keys(axes);
+  for (const name of Object.keys(sizes)) {
+    if (!names.includes(name)) {
+      const nearest = nearestName(name, names);
+      throw new TriremeError(
+        "PLACE",
+        `a size is given for "${name}", but the order "${order}" has no such axis${nearest === undefined ? "" : `; did you mean "${nearest}"?`}`,
+      );
+    }
+  }
+  return names.map((name) => {
+    const data = axes[name];
+    if (data === undefined) {
+      throw new TriremeError(
+        "PLACE",
+        `the order "${order}" has axis "${name}", but how it shares data is not given; given are: ${known.join(", ") || "none"}`,
+      );
+    }
+    return { name, size: sizes[name] ?? 1, data };
+  });
 }

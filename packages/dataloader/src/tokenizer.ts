@@ -17,6 +17,9 @@ export interface Tokenizer {
   toJSON(): unknown;
 }
 
+/** Kinds that lean on a library and so take a promise. */
+const elsewhere: readonly unknown[] = ["hugging-face", "tiktoken", "tiktoken-encoding"];
+
 /** The tokenizer that `json` (what `toJSON` gave) describes. */
 export function restoreTokenizer(json: unknown): Tokenizer {
   const { kind, codePoints } = (json ?? {}) as { kind?: unknown; codePoints?: unknown };
@@ -26,6 +29,12 @@ export function restoreTokenizer(json: unknown): Tokenizer {
     case "character":
       return characterTokenizerOf(codePoints);
     default: {
+      if (elsewhere.includes(kind)) {
+        throw new TriremeError(
+          "TOKENIZER",
+          `a tokenizer of kind "${String(kind)}" is restored by loadTokenizer of @trireme/dataloader/tokenizer`,
+        );
+      }
       const near = typeof kind === "string" ? nearestName(kind, ["byte", "character"]) : undefined;
       throw new TriremeError(
         "TOKENIZER",

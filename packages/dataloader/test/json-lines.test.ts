@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Document, encodeJsonLines, readJsonLines } from "@trireme/dataloader";
 import { readJsonLinesDocuments } from "@trireme/dataloader/node";
+import { zstdCompress } from "@trireme/dataloader/zstd";
 
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const list: T[] = [];
@@ -61,13 +62,15 @@ test("a bad line is refused with its number and offset", async () => {
   );
 });
 
-test("documents of a file, plain or gzipped, are named by their line", async () => {
+test("documents of a file, plain or compressed, are named by their line", async () => {
   const bytes = encodeJsonLines([{ text: "one" }, { text: "zwei ü" }]);
   const plain = join(directory, "a.jsonl");
   const zipped = join(directory, "a.jsonl.gz");
   await writeFile(plain, bytes);
   await writeFile(zipped, gzipSync(bytes));
-  for (const path of [plain, zipped]) {
+  const zstd = join(directory, "a.jsonl.zst");
+  await writeFile(zstd, await zstdCompress(bytes));
+  for (const path of [plain, zipped, zstd]) {
     expect(await collect<Document>(readJsonLinesDocuments(path))).toEqual([
       { name: `${path}:1`, text: "one" },
       { name: `${path}:2`, text: "zwei ü" },
@@ -75,7 +78,7 @@ test("documents of a file, plain or gzipped, are named by their line", async () 
   }
 });
 
-test("a missing file, a cut archive, a missing field and zstd are refused in a line", async () => {
+test("a missing file, a cut archive, a missing field are refused in a line", async () => {
   const zipped = join(directory, "cut.jsonl.gz");
   await writeFile(zipped, gzipSync(encodeJsonLines([{ text: "x".repeat(1000) }])).subarray(0, 25));
   const plain = join(directory, "b.jsonl");
@@ -88,5 +91,26 @@ test("a missing file, a cut archive, a missing field and zstd are refused in a l
   await expect(read(zipped)).rejects.toThrow("cut.jsonl.gz: not gzip, or cut short");
   await expect(read(plain)).rejects.toThrow('b.jsonl: line 1 has no text under "text"');
   await expect(read(plain, "txt")).resolves.toHaveLength(1);
-  await expect(read(join(directory, "a.jsonl.zst"))).rejects.toThrow("zstd is not read here");
+  const damaged = join(directory, "b.jsonl.zst");
+  await writeFile(damaged, "no zstd at all");
+  await expect(read(damaged)).rejects.toThrow("b.jsonl.zst at byte 0: no zstd");
+  await expect(read(join(directory, "none.jsonl.zst"))).rejects.toThrow(
+    "none.jsonl.zst: no such file",
+  );
+  await expect(read(directory)).rejects.toThrow("is a directory");
+});
+
+test("compressed files far larger than a piece are read whole, and may be left early", async () => {
+  const bytes = encodeJsonLines(Array.from({ length: 30_000 }, (_, i) => ({ text: `line ${i}` })));
+  const paths = [join(directory, "large.jsonl.gz"), join(directory, "large.jsonl.zst")];
+  await writeFile(paths[0]!, gzipSync(bytes));
+  await writeFile(paths[1]!, await zstdCompress(bytes));
+  for (const path of paths) {
+    let taken = 0;
+    const documents = await collect(readJsonLinesDocuments(path, "text", (n) => (taken += n)));
+    expect(documents.length).toBe(30_000);
+    expect(documents.at(-1)).toEqual({ name: `${path}:30000`, text: "line 29999" });
+    expect(taken).toBe((await stat(path)).size);
+    for await (const { text } of readJsonLinesDocuments(path)) if (text === "line 3") break;
+  }
 });

@@ -54,3 +54,22 @@ test("axes that make no sense are refused", () => {
   expect(() => placeTree([tp, tp])).toThrow("axis tp comes twice");
   expect(placeTree([]).places).toEqual([{ rank: 0, share: 0, slice: 0, fetcher: 0 }]);
 });
+
+test("a mesh by sizes and order is the same tree as its axes", () => {
+  const axes = { tp: "same", cp: "sliced", dp: "distinct" } as const;
+  const mesh = placeTree({ axes, sizes: { tp: 2, dp: 3 }, order: "tp-cp-dp" });
+  expect(mesh).toEqual(
+    placeTree([
+      { name: "tp", size: 2, data: "same" },
+      { name: "cp", size: 1, data: "sliced" },
+      { name: "dp", size: 3, data: "distinct" },
+    ]),
+  );
+  expect(placeTree({ axes, sizes: {}, order: "" }).ranks).toBe(1);
+  expect(() => placeTree({ axes, sizes: { tpp: 2 }, order: "tp-dp" })).toThrow(
+    'a size is given for "tpp", but the order "tp-dp" has no such axis; did you mean "tp"?',
+  );
+  expect(() => placeTree({ axes, sizes: {}, order: "tp-pp" })).toThrow(
+    'the order "tp-pp" has axis "pp", but how it shares data is not given; given are: tp, cp, dp',
+  );
+});

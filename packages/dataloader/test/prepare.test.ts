@@ -1,9 +1,21 @@
-import { appendFile, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { copyFileSync } from "node:fs";
+import {
+  appendFile,
+  copyFile,
+  mkdtemp,
+  readFile,
+  readdir,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Document, byteTokenizer, characterTokenizer, tokenize } from "@trireme/dataloader";
 import { openMegatronFiles, prepareTokens, writeMegatronFiles } from "@trireme/dataloader/node";
+import { tiktokenEncoding } from "@trireme/dataloader/tokenizer";
 
 let directory = "";
 beforeAll(async () => {
@@ -29,7 +41,14 @@ test("gives the files that tokenising in memory gives", async () => {
   await writeMegatronFiles(memory, tokenize(documents, tokenizer));
   expect(await both(ours)).toEqual(await both(memory));
   const tokens = tokenize(documents, tokenizer).tokens.length;
-  expect(report).toEqual({ documents: 40, tokens, bytes: 2 * tokens, resumed: 0 });
+  expect(report).toEqual({
+    documents: 40,
+    tokens,
+    bytes: 2 * tokens,
+    textBytes: tokens,
+    indexBytes: (await stat(`${ours}.idx`)).size,
+    resumed: 0,
+  });
 });
 
 test("a run stopped at any document goes on and ends with the same bytes", async () => {
@@ -104,4 +123,96 @@ test("other documents, another tokenizer or a stop by signal never mix with what
   await expect(go({ prefix: join(directory, "no/such/x") })).rejects.toThrow(
     "does its directory exist?",
   );
+});
+
+test("any number of threads gives the same bytes, and progress in order", async () => {
+  const [tokenizer, many] = [await tiktokenEncoding("gpt2"), documents.slice(20)];
+  const expected = join(directory, "one");
+  const options = { documents: many, tokenizer, endOfDocument: 50_256, flushBytes: 2000 };
+  await prepareTokens({ ...options, prefix: expected, workers: 0 });
+  for (const workers of [1, 3]) {
+    const prefix = join(directory, `threads-${workers}`);
+    const told: number[] = [];
+    await prepareTokens({
+      ...options,
+      prefix,
+      workers,
+      onProgress: (progress) => told.push(progress.documents),
+    });
+    expect(await both(prefix)).toEqual(await both(expected));
+    expect(told).toEqual([...told].sort((a, b) => a - b));
+    expect(told.at(-1)).toBe(20);
+  }
+});
+
+test("a run killed at any step of putting the files in place goes on", async () => {
+  const tokenizer = byteTokenizer();
+  const whole = join(directory, "placed");
+  await prepareTokens({ documents, tokenizer, prefix: whole });
+  const expected = await both(whole);
+  const parts = ["partial.json", "partial.bin", "partial.lengths"] as const;
+  // Taken while the last progress is told: all is on the disk, nothing is in place.
+  const prefix = join(directory, "place");
+  const keep = (from: string, to: string) => copyFile(`${prefix}.${from}`, `${prefix}.${to}`);
+  await prepareTokens({
+    documents,
+    tokenizer,
+    prefix,
+    onProgress: () => {
+      for (const part of parts) copyFileSync(`${prefix}.${part}`, `${prefix}.kept.${part}`);
+    },
+  });
+  const note = JSON.parse(await readFile(`${prefix}.kept.partial.json`, "utf8"));
+  const finished = JSON.stringify({ ...note, finished: true });
+  const reset = async (): Promise<void> => {
+    for (const part of parts) await keep(`kept.${part}`, part);
+    for (const end of ["bin", "idx"]) await rm(`${prefix}.${end}`, { force: true });
+  };
+  const states: readonly (() => Promise<void>)[] = [
+    async () => undefined,
+    async () => writeFile(`${prefix}.partial.json`, finished),
+    async () => {
+      await writeFile(`${prefix}.partial.json`, finished);
+      await writeFile(`${prefix}.partial.idx`, "half an ind");
+    },
+    async () => {
+      await writeFile(`${prefix}.partial.json`, finished);
+      await keep("partial.bin", "bin");
+      await rm(`${prefix}.partial.bin`);
+    },
+  ];
+  for (const state of states) {
+    await reset();
+    await state();
+    const report = await prepareTokens({ documents, tokenizer, prefix });
+    expect(report.resumed).toBe(40);
+    expect(await both(prefix)).toEqual(expected);
+    expect((await readdir(directory)).filter((name) => name.startsWith("place.partial"))).toEqual(
+      [],
+    );
+  }
+  // What cannot be: tokens that the note counts are gone.
+  await reset();
+  await truncate(`${prefix}.partial.bin`, 100);
+  await expect(prepareTokens({ documents, tokenizer, prefix })).rejects.toThrow(
+    "place.partial.bin: 100 bytes, but the stopped run had written",
+  );
+  await reset();
+  await writeFile(`${prefix}.partial.json`, finished);
+  const more = [...documents, { name: "more", text: "x" }];
+  await expect(prepareTokens({ documents: more, tokenizer, prefix })).rejects.toThrow(
+    "more documents than the 40",
+  );
+});
+
+test("a tokenizer of one's own works on the calling thread, and is refused on others by name", async () => {
+  const own = { ...byteTokenizer(), toJSON: () => ({ kind: "own" }) };
+  const options = { documents, tokenizer: own, flushBytes: 100 };
+  const alone = await prepareTokens({ ...options, prefix: join(directory, "own"), workers: 0 });
+  expect(alone.documents).toBe(40);
+  const prefix = join(directory, "own-2");
+  await expect(prepareTokens({ ...options, prefix, workers: 1 })).rejects.toThrow(
+    'tokenizer kind "own" is not known',
+  );
+  await expect(prepareTokens({ ...options, prefix, workers: -1 })).rejects.toThrow("workers -1");
 });

@@ -6,6 +6,7 @@ import { TriremeError } from "@trireme/core";
 import type { Loader } from "@trireme/dataloader";
 import type { ResolvedRun } from "@trireme/run";
 import type { Runtime, Snapshot, StepResult } from "./runtime.ts";
+import { SnapshotBuffer } from "./snapshot-buffer.ts";
 
 /** What the checks run on; something small, since each check starts a runtime anew. */
 export interface ConformanceOptions {
@@ -28,6 +29,7 @@ export function conformance(options: ConformanceOptions): readonly ConformanceCh
     ["a step reports its number, its tokens, its time and its spans", reportsSteps],
     ["the same run takes the same steps, to the bit", isDeterministic],
     ["a snapshot counts the steps and is not changed by later ones", snapshotsAreCopies],
+    ["a snapshot into memory that an earlier one was in is like any other", keepsMemory],
     ["a fresh runtime goes on from a snapshot to the bit", restores],
     ["evaluation changes nothing", evaluationChangesNothing],
     ["text is generated as asked, the same for the same seed", generates],
@@ -105,9 +107,31 @@ async function snapshotsAreCopies(o: ConformanceOptions): Promise<void> {
     await take(o, runtime, 0, 2);
     const snapshot = await runtime.snapshot();
     promise(snapshot.step === 2, `after 2 steps the snapshot is of step ${snapshot.step}`);
+    await snapshot.taken;
     const before = bytesOf(snapshot);
     await take(o, runtime, 2, 2 + few);
     promise(bytesOf(snapshot) === before, "steps after a snapshot changed its bytes");
+  });
+}
+
+async function keepsMemory(o: ConformanceOptions): Promise<void> {
+  await using(o, async (runtime) => {
+    const buffer = new SnapshotBuffer();
+    buffer.reserve(runtime.snapshotSizes?.() ?? []);
+    await (
+      await runtime.snapshot(buffer)
+    ).taken;
+    await take(o, runtime, 0, few);
+    const kept = await runtime.snapshot(buffer);
+    await kept.taken;
+    const fresh = await runtime.snapshot();
+    await fresh.taken;
+    promise(bytesOf(kept) === bytesOf(fresh), "a snapshot into memory used before is another");
+    const sizes = new Map(fresh.files.map(({ name, bytes }) => [name, bytes.byteLength]));
+    for (const { name, size } of runtime.snapshotSizes?.() ?? []) {
+      const found = sizes.get(name);
+      promise(found === size, `${name} was to have ${size} bytes, and has ${found ?? "none"}`);
+    }
   });
 }
 
@@ -115,7 +139,10 @@ async function restores(o: ConformanceOptions): Promise<void> {
   const { snapshot, unbroken } = await using(o, async (runtime) => {
     await take(o, runtime, 0, 2);
     const taken = await runtime.snapshot();
-    return { snapshot: taken, unbroken: fingerprint(await take(o, runtime, 2, 2 + few)) };
+    // Not waited for: a runtime that still copies must hold its update back.
+    const further = fingerprint(await take(o, runtime, 2, 2 + few));
+    await taken.taken;
+    return { snapshot: taken, unbroken: further };
   });
   const resumed = await using(o, async (runtime) => {
     await runtime.restore(snapshot);

@@ -39,6 +39,34 @@ export interface CheckpointEvent {
   readonly bytes: Bytes;
 }
 
+/** A complete checkpoint whose bytes are not those that were written: the one before is tried. */
+export interface DamagedEvent {
+  readonly kind: "damaged";
+  /** Steps that it was taken after. */
+  readonly step: number;
+  readonly reason: string;
+}
+
+/** The guard finds a step's loss or gradient norm out of line. */
+export interface SpikeEvent {
+  readonly kind: "spike";
+  /** Counts from 0. */
+  readonly step: number;
+  readonly reason: string;
+}
+
+/** The run returns to an earlier checkpoint; the batches since then are not read again. */
+export interface RollbackEvent {
+  readonly kind: "rollback";
+  /** The step after which it went back; counts from 0. */
+  readonly step: number;
+  /** Steps done after the return. */
+  readonly to: number;
+  /** Batches skipped so far in this run, restored ones included. */
+  readonly skipped: number;
+  readonly reason: string;
+}
+
 /** No more steps. */
 export interface StopEvent {
   readonly kind: "stop";
@@ -47,4 +75,12 @@ export interface StopEvent {
   readonly reason: "done" | "signal";
 }
 
-export type RunEvent = StartEvent | StepEvent | EvaluateEvent | CheckpointEvent | StopEvent;
+export type RunEvent =
+  | StartEvent
+  | StepEvent
+  | EvaluateEvent
+  | CheckpointEvent
+  | DamagedEvent
+  | SpikeEvent
+  | RollbackEvent
+  | StopEvent;

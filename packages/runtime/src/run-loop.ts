@@ -8,8 +8,11 @@ import type { Loader } from "@trireme/dataloader";
 import type { ResolvedRun } from "@trireme/run";
 import type { RunEvent } from "./event.ts";
 import { learningRate } from "./learning-rate.ts";
+import type { Position } from "./loop-state.ts";
 import type { CheckpointStore, Runtime, StepResult } from "./runtime.ts";
-import { Saver, restoreNewest } from "./saver.ts";
+import { LossGuard, type LossGuardOptions } from "./loss-guard.ts";
+import { type RestoreContext, restoreHealthy, restoreNewest } from "./restore.ts";
+import { Saver } from "./saver.ts";
 
 /** What the loop needs besides the run. */
 export interface RunLoopOptions {
@@ -26,8 +29,22 @@ export interface RunLoopOptions {
   readonly signal?: AbortSignal;
   /** Asked after every step: true saves now. */
   readonly saveRequested?: () => boolean;
+  /** Called every so many steps while the ranks wait: to generate a sample. */
+  readonly sample?: {
+    /** Steps from one to the next. */
+    readonly every: number;
+    /** `step` steps are done. */
+    readonly draw: (runtime: Runtime, step: number) => Promise<void>;
+  };
   /** Called once the steps are done, while the ranks are still up: to generate a sample. */
   readonly finish?: (runtime: Runtime) => Promise<void>;
+  /**
+   * Goes back to an earlier checkpoint when the loss spikes and stays up, and past the batches since.
+   * Without it a loss that is not finite ends the run, and spikes are left alone.
+   */
+  readonly guard?: LossGuardOptions;
+  /** Snapshots held at most, one of them being written; default 1. With 2 a save need not wait for the last. */
+  readonly snapshotBuffers?: number;
 }
 
 /** What a run came to. */
@@ -63,10 +80,14 @@ export async function runLoop(options: RunLoopOptions): Promise<RunSummary> {
 }
 
 async function steps(options: RunLoopOptions): Promise<RunSummary> {
-  const { run, runtime, loader, store, signal, finish } = options;
+  const { run, runtime, loader, store, signal, sample, finish } = options;
   const on = options.on ?? ((): void => undefined);
-  const saver = store === undefined ? undefined : new Saver(store, run, loader, on);
-  const restored = store && (await restoreNewest(store, run, runtime, loader));
+  checkEvery(sample?.every);
+  const context = store && { store, run, runtime, loader, on };
+  const saver = context && new Saver({ ...context, buffers: options.snapshotBuffers ?? 1 });
+  const guard = options.guard && runtime.numeric !== false && new LossGuard(options.guard);
+  const restored = context && (await restoreNewest(context));
+  saver?.reserve(runtime);
   const from = restored?.step ?? 0;
   const same = restored === undefined ? {} : { sameRun: restored.sameRun };
   on({ kind: "start", from, steps: run.steps, ...same });
@@ -75,35 +96,85 @@ async function steps(options: RunLoopOptions): Promise<RunSummary> {
   let [firstLoss, lastLoss, tokens] = [Number.NaN, Number.NaN, 0];
   let validationLoss: number | undefined;
   let sinceSave: Seconds = 0;
+  let skipped = restored?.skipped ?? 0;
   let step = from;
   while (step < run.steps) {
     if (signal?.aborted === true) break;
     saver?.check();
     const rate = learningRate({ ...run.optimizer, steps: run.steps }, step);
-    const result = await runtime.step({ step, batch: loader.batch(step), learningRate: rate });
-    if (runtime.numeric !== false) refuseDivergence(result, step, rate);
+    const batch = loader.batch(step + skipped);
+    const result = await runtime.step({ step, batch, learningRate: rate });
+    if (runtime.numeric !== false && !guard) refuseDivergence(result, step, rate);
     on({ ...result, kind: "step", step, learningRate: rate });
     stepSeconds.push(result.seconds);
-    if (step === from) firstLoss = result.loss;
+    if (stepSeconds.length === 1) firstLoss = result.loss;
     lastLoss = result.loss;
     tokens += result.tokens;
+    if (guard) {
+      const next = await guarded({ guard, context, saver }, result, { step, skipped });
+      if (next !== undefined) {
+        [step, skipped, sinceSave] = [next.step, next.skipped, 0];
+        continue;
+      }
+    }
     step++;
     if (step % run.evaluate.every === 0 || step === run.steps) {
       validationLoss = (await evaluate(options, step, on)) ?? validationLoss;
     }
     sinceSave += result.seconds;
     if (saveIsDue(run, step, sinceSave) || options.saveRequested?.() === true) {
-      await saver?.save(runtime, step);
+      await saver?.save(runtime, { step, skipped });
       sinceSave = 0;
     }
+    if (sample !== undefined && step % sample.every === 0) await sample.draw(runtime, step);
   }
   const reason = step < run.steps ? "signal" : "done";
-  if (saver !== undefined && step > from && saver.saved !== step) await saver.save(runtime, step);
+  if (saver !== undefined && step > from && saver.saved !== step) {
+    await saver.save(runtime, { step, skipped });
+  }
   await saver?.flush();
   if (reason === "done") await finish?.(runtime);
   on({ kind: "stop", step, reason });
   const measured = validationLoss === undefined ? {} : { validationLoss };
   return { reason, from, step, firstLoss, lastLoss, ...measured, tokens, stepSeconds };
+}
+
+/** What the guard works with. */
+interface Guarding {
+  readonly guard: LossGuard;
+  readonly context: RestoreContext | undefined;
+  readonly saver: Saver | undefined;
+}
+
+/** Lets the guard look at a step; where it goes back, to where. */
+async function guarded(
+  { guard, context, saver }: Guarding,
+  { loss, gradientNorm }: StepResult,
+  { step, skipped }: Position,
+): Promise<Position | undefined> {
+  const verdict = guard.see(step, loss, gradientNorm);
+  if (verdict.kind === "healthy") return undefined;
+  const reason = `step ${step}: ${verdict.reason}`;
+  if (verdict.kind === "spike") {
+    context?.on({ kind: "spike", step, reason });
+    return undefined;
+  }
+  guard.wentBack(reason);
+  if (context === undefined) {
+    const why = "there is no store of checkpoints to go back to";
+    throw new TriremeError("LOSS", `${reason}: training has diverged, and ${why}`);
+  }
+  await saver?.wentBack();
+  const to = await restoreHealthy(context, verdict.latest, reason);
+  // The batch after the last one read comes next, whatever has been skipped by then and before.
+  const next = { step: to.step, skipped: step + 1 + skipped - to.step };
+  context.on({ kind: "rollback", step, to: next.step, skipped: next.skipped, reason });
+  return next;
+}
+
+function checkEvery(every: number | undefined): void {
+  if (every === undefined || (Number.isSafeInteger(every) && every >= 1)) return;
+  throw new TriremeError("RANGE", `sample.every ${every}: it is an integer of at least 1`);
 }
 
 /** By steps, or by the time of steps: the runtime's, so that it means the same on virtual time. */

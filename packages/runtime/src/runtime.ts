@@ -6,6 +6,7 @@ import type { Bytes, Seconds } from "@trireme/core";
 import type { Batch } from "@trireme/dataloader";
 import type { ResolvedRun } from "@trireme/run";
 import type { Timeline } from "@trireme/timeline";
+import type { SnapshotBuffer, SnapshotSize } from "./snapshot-buffer.ts";
 
 /** Carries a run out; calls come one at a time, `start` first and `stop` last. */
 export interface Runtime {
@@ -19,8 +20,14 @@ export interface Runtime {
   evaluate(batch: Batch): Promise<Evaluation>;
   /** Continues a prompt; left out by runtimes without weights. */
   generate?(request: GenerateRequest): Promise<Int32Array>;
-  /** A copy of the state, taken before the promise resolves; training may go on while it is written. */
-  snapshot(): Promise<Snapshot>;
+  /**
+   * A copy of the state; training may go on while it is written. It is taken before the promise
+   * resolves, or before `Snapshot.taken` does. A runtime may put it into memory of `buffer`, which then
+   * holds no other snapshot.
+   */
+  snapshot(buffer?: SnapshotBuffer): Promise<Snapshot>;
+  /** The files that a snapshot will have, once started: what a buffer reserves. */
+  snapshotSizes?(): readonly SnapshotSize[];
   /** Puts a snapshot's state in place of the present one. */
   restore(snapshot: Snapshot): Promise<void>;
   /** Takes every rank down; safe to call twice, and after a failure. */
@@ -79,16 +86,28 @@ export interface Snapshot {
   /** Steps taken, which is the next step's number. */
   readonly step: number;
   readonly files: readonly SnapshotFile[];
+  /**
+   * Left out where all bytes are there. Else resolves once they are: the runtime copies them while the
+   * next step computes gradients, and holds its update back until they are copied (CheckFreq, FAST 2021).
+   */
+  readonly taken?: Promise<void>;
 }
 
 /** Where snapshots are kept; a save is complete or not there at all. */
 export interface CheckpointStore {
   /** Step of the newest complete save; undefined when there is none. */
   newest(): Promise<number | undefined>;
-  /** Reads a complete save. */
+  /** Steps of all complete saves, newest first: what there is to fall back to. Default the newest. */
+  steps?(): Promise<readonly number[]>;
+  /**
+   * Reads a complete save.
+   * @throws TriremeError "DAMAGED" where its bytes are not those that were written.
+   */
   load(step: number): Promise<Snapshot>;
   /** Makes a snapshot durable; one at a time. */
   save(snapshot: Snapshot): Promise<void>;
+  /** Removes the saves of later steps: what a return to `step` needs, so that none is resumed from. */
+  discardAfter?(step: number): Promise<void>;
 }
 
 /** Bytes of a snapshot. */

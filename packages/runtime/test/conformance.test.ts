@@ -1,5 +1,5 @@
 import type { Batch } from "@trireme/dataloader";
-import type { Runtime, Snapshot, StepInput, StepResult } from "@trireme/runtime";
+import type { Runtime, Snapshot, SnapshotBuffer, StepInput, StepResult } from "@trireme/runtime";
 import { conformance } from "@trireme/runtime/conformance";
 import { describe, expect, it } from "vitest";
 import { FakeRuntime } from "./fake-runtime.ts";
@@ -27,6 +27,7 @@ const promises = {
   step: "a step reports its number, its tokens, its time and its spans",
   deterministic: "the same run takes the same steps, to the bit",
   copy: "a snapshot counts the steps and is not changed by later ones",
+  memory: "a snapshot into memory that an earlier one was in is like any other",
   restore: "a fresh runtime goes on from a snapshot to the bit",
   evaluate: "evaluation changes nothing",
   generate: "text is generated as asked, the same for the same seed",
@@ -57,6 +58,39 @@ class SharedSnapshot extends FakeRuntime {
   override async snapshot(): Promise<Snapshot> {
     const { step } = await super.snapshot();
     return { step, files: [{ name: "weights.bin", bytes: this.#bytes }] };
+  }
+}
+
+class CopiesOnce extends FakeRuntime {
+  readonly #full = new Set<SnapshotBuffer>();
+  override async snapshot(buffer?: SnapshotBuffer): Promise<Snapshot> {
+    const fresh = await super.snapshot();
+    if (buffer === undefined) return fresh;
+    const bytes = buffer.take("weights.bin", 8);
+    if (!this.#full.has(buffer)) bytes.set(fresh.files[0]!.bytes);
+    this.#full.add(buffer);
+    return { step: fresh.step, files: [{ name: "weights.bin", bytes }] };
+  }
+}
+
+class WrongSizes extends FakeRuntime {
+  snapshotSizes(): { name: string; size: number }[] {
+    return [{ name: "weights.bin", size: 9 }];
+  }
+}
+
+class Hasty extends FakeRuntime {
+  override async snapshot(): Promise<Snapshot> {
+    const { step } = await super.snapshot();
+    const bytes = new Uint8Array(8);
+    // Copies when it comes to it, and does not hold the update back until then.
+    const taken = new Promise<void>((resolve) => {
+      setTimeout(() => {
+        new DataView(bytes.buffer).setFloat64(0, this.weight, true);
+        resolve();
+      }, 5);
+    });
+    return { step, files: [{ name: "weights.bin", bytes }], taken };
   }
 }
 
@@ -94,6 +128,9 @@ it.each([
   [Drifting, [promises.deterministic, promises.evaluate]],
   // What it writes later is also what a resumed run would start from.
   [SharedSnapshot, [promises.copy, promises.restore]],
+  [CopiesOnce, [promises.memory]],
+  [WrongSizes, [promises.memory]],
+  [Hasty, [promises.restore]],
   [Forgetful, [promises.restore]],
   [LearnsFromEvaluation, [promises.evaluate]],
   [Babbling, [promises.generate]],

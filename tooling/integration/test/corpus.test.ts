@@ -50,7 +50,15 @@ test("the corpus is prepared to files and streamed from threads in the order of 
   try {
     const prefix = join(folder, "sotu");
     const report = await prepareTokens({ documents, tokenizer: byteTokenizer(), prefix });
-    expect(report).toEqual({ documents: 233, tokens: 10_761_413, bytes: 21_522_826, resumed: 0 });
+    expect(report).toEqual({
+      documents: 233,
+      tokens: 10_761_413,
+      bytes: 21_522_826,
+      textBytes: 10_761_413,
+      // A header of 34 bytes, 12 a sequence, 8 a document and the end of the last.
+      indexBytes: 34 + 12 * 233 + 8 * 234,
+      resumed: 0,
+    });
 
     const shape = { sequence: 1024, globalBatch: 16, dp: 4, microbatch: 2, seed: 11 };
     const memory = createLoader({ ...shape, dataset: tokenize(documents, byteTokenizer()) });

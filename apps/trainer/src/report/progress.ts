@@ -45,6 +45,15 @@ export class Progress {
         break;
       case "checkpoint":
         break;
+      case "damaged":
+        this.#say(`passing over the checkpoint of step ${event.step}: ${event.reason}`);
+        break;
+      case "spike":
+        this.#say(event.reason);
+        break;
+      case "rollback":
+        this.#say(`${event.reason}; back to step ${event.to}, past the batches since`);
+        break;
       case "stop":
         this.end();
         if (event.reason === "signal")

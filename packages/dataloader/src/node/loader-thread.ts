@@ -1,10 +1,8 @@
 /** Loaders on threads of their own: batches of Megatron files, made beside the training loop. */
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
-import { Worker } from "node:worker_threads";
 import { TriremeError } from "@trireme/core";
 import type { BatchWorker } from "../batch-stream.ts";
 import type { Batch, LoaderOptions } from "../loader.ts";
+import { startThread } from "./thread.ts";
 
 /** What a thread loads: plain data, so that it can be handed over. */
 export interface LoaderThreadOptions extends Omit<LoaderOptions, "dataset"> {
@@ -25,7 +23,7 @@ export interface LoaderThread extends BatchWorker {
 
 /** Starts a thread. It opens its files by itself; what is wrong with them rejects the first batch. */
 export function startLoaderThread(options: LoaderThreadOptions): LoaderThread {
-  const worker = spawn(options);
+  const worker = startThread("loader-thread", options);
   let waiting: { resolve: (batch: Batch) => void; reject: (error: Error) => void } | undefined;
   let gone: Error | undefined;
   const end = (error: Error): void => {
@@ -64,22 +62,4 @@ export function startLoaderThread(options: LoaderThreadOptions): LoaderThread {
     close: stop,
     kill: stop,
   };
-}
-
-/**
- * The thread's module ends as this one does: `.js` when built, `.ts` in the sources. Node 20 runs no
- * TypeScript, so from sources the thread registers tsx first; published code never takes that way.
- */
-function spawn(workerData: LoaderThreadOptions): Worker {
-  const source = import.meta.url.endsWith(".ts");
-  const module = new URL(`./loader-thread-main${source ? ".ts" : ".js"}`, import.meta.url);
-  if (!source) return new Worker(module, { workerData });
-  const tsx = createRequire(import.meta.url)
-    .resolve("tsx/esm/api")
-    .replace(/\.cjs$/, ".mjs");
-  const boot = `import(${JSON.stringify(pathToFileURL(tsx).href)}).then((tsx) => {
-    tsx.register();
-    return import(${JSON.stringify(module.href)});
-  });`;
-  return new Worker(boot, { eval: true, workerData, execArgv: ["--conditions=@trireme/source"] });
 }

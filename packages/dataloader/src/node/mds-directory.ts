@@ -2,7 +2,6 @@
 import { createHash, getHashes } from "node:crypto";
 import { access, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { TriremeError } from "@trireme/core";
 import { FormatError } from "../format-error.ts";
 import { type MdsFile, type MdsShardInfo, decodeMdsIndex, encodeMdsIndex } from "../mds-index.ts";
@@ -15,6 +14,7 @@ import {
   mdsColumns,
   mdsDescription,
 } from "../mds-shard.ts";
+import { decompressMds, mdsCompression } from "./mds-compression.ts";
 
 /** An opened dataset. */
 export interface MdsDirectory {
@@ -68,7 +68,8 @@ async function shardBytes(
   const bytes = await readFile(packed).catch((cause: unknown) => {
     throw new TriremeError("DATA", `${packed}: no such file, nor ${raw.basename}`, { cause });
   });
-  return checked(path, decompress(packed, checked(packed, bytes, zip), options.compression), raw);
+  const content = checked(packed, bytes, zip);
+  return checked(path, await decompressMds(packed, content, options.compression), raw);
 }
 
 /** Checks size and hashes; a hash that this Node does not have is refused, not skipped. */
@@ -90,28 +91,13 @@ function checked(path: string, bytes: Uint8Array, { bytes: size, hashes }: MdsFi
   return bytes;
 }
 
-function decompress(path: string, bytes: Uint8Array, compression: string | null): Uint8Array {
-  const [algorithm] = (compression ?? "").split(":");
-  try {
-    if (algorithm === "gz") return gunzipSync(bytes);
-    if (algorithm === "br") return brotliDecompressSync(bytes);
-  } catch (cause) {
-    throw new FormatError(path, undefined, `not ${algorithm}-compressed data`, { cause });
-  }
-  throw new FormatError(
-    path,
-    undefined,
-    `compression ${compression} is not read here; use gz or br, or decompress the shards`,
-  );
-}
-
 /** How to write a dataset. */
 export interface MdsWriteOptions {
   /** Encodings by name of the column: `{ text: "str", id: "int" }`. */
   readonly columns: Readonly<Record<string, string>>;
   /** Bytes after which a new shard begins. Default 64 MiB, as the reference has it; null for one shard. */
   readonly sizeLimit?: number | null;
-  /** "gz" or "gz:LEVEL"; without it, shards are not compressed. */
+  /** "gz", "br" or "zstd", or one with a level, as in "zstd:19"; without it, shards are not compressed. */
   readonly compression?: string;
   /** Hashes to keep in the index, such as "sha256". */
   readonly hashes?: readonly string[];
@@ -125,13 +111,7 @@ export async function writeMdsDirectory(
 ): Promise<readonly MdsShardInfo[]> {
   const columns = mdsColumns(options.columns);
   const { sizeLimit = 2 ** 26, compression = null, hashes = [] } = options;
-  const [algorithm, level = "9"] = compression?.split(":") ?? [];
-  if (algorithm !== undefined && (algorithm !== "gz" || !/^[0-9]$/.test(level))) {
-    throw new TriremeError(
-      "FORMAT",
-      `compression ${compression} is not written here; use gz or gz:0 to gz:9`,
-    );
-  }
+  const packer = compression === null ? undefined : mdsCompression(compression);
   const description = { sizeLimit, compression, hashes };
   const fixed = 8 + mdsDescription(columns, description).length;
   await mkdir(directory, { recursive: true });
@@ -148,13 +128,13 @@ export async function writeMdsDirectory(
     const basename = `shard.${String(shards.length).padStart(5, "0")}.mds`;
     const bytes = encodeMdsShard(columns, description, held);
     const shard = { samples: held.length, columns, options: description };
-    if (algorithm === undefined) {
+    if (packer === undefined) {
       shards.push({ ...shard, raw: await put(basename, bytes), zip: undefined });
     } else {
       const digests = hashes.map((name) => [name, createHash(name).update(bytes).digest("hex")]);
       const raw: MdsFile = { basename, bytes: bytes.length, hashes: Object.fromEntries(digests) };
-      const packed = gzipSync(bytes, { level: Number(level) });
-      shards.push({ ...shard, raw, zip: await put(`${basename}.gz`, packed) });
+      const packed = await packer.compress(bytes);
+      shards.push({ ...shard, raw, zip: await put(`${basename}.${packer.extension}`, packed) });
     }
     held = [];
     size = fixed;

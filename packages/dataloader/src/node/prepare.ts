@@ -1,15 +1,23 @@
 /**
- * Text to Megatron's `.bin` and `.idx`, one document at a time: memory does not grow with the corpus
- * but for 4 bytes a document. Progress reaches the disk in steps, data before what counts it, so that a
- * run that was stopped anywhere goes on where it was and ends with the same bytes.
+ * Text to Megatron's `.bin` and `.idx`, on as many threads as wanted, with the same bytes from any
+ * number of them: batches of documents are tokenised in parallel and written in their order. Memory
+ * does not grow with the corpus but for 4 bytes a document. Progress reaches the disk in steps, so that
+ * a run that was stopped or killed anywhere goes on where it was and ends with the same bytes.
  */
-import { type FileHandle, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { TriremeError } from "@trireme/core";
 import type { Document } from "../document.ts";
 import { fingerprintTexts } from "../fingerprint.ts";
-import { encodeMegatronIndex } from "../megatron-index.ts";
-import { type TokenType, encodeTokens, tokenTypeFor } from "../token-type.ts";
+import { tokenTypeFor, tokenWidth } from "../token-type.ts";
 import type { Tokenizer } from "../tokenizer.ts";
+import { PartialFiles } from "./partial-files.ts";
+import {
+  type TextBatch,
+  type TokenBatch,
+  type TokenLayout,
+  tokenizeBatch,
+} from "./tokenize-batch.ts";
+import { TokenizerThreads } from "./tokenizer-threads.ts";
 
 /** What to prepare, and where. */
 export interface PrepareOptions {
@@ -26,6 +34,12 @@ export interface PrepareOptions {
   readonly signal?: AbortSignal;
   /** Bytes of tokens between two times that progress reaches the disk. Default 16 MiB. */
   readonly flushBytes?: number;
+  /**
+   * Threads that tokenise; 0 for the calling one. By default the calling thread does the first million
+   * characters, and if there are more, as many threads as the machine runs at once the rest. A tokenizer
+   * of your own (one that `loadTokenizer` does not restore) needs 0.
+   */
+  readonly workers?: number;
 }
 
 /** How far it is. */
@@ -34,215 +48,205 @@ export interface PrepareProgress {
   readonly tokens: number;
   /** Bytes of the `.bin` so far. */
   readonly bytes: number;
+  /** Bytes of the texts as UTF-8. */
+  readonly textBytes: number;
 }
 
-/** What came of it. */
+/** What came of it: what went in (`textBytes`) against what came out (`bytes`, `indexBytes`). */
 export interface PrepareReport extends PrepareProgress {
+  /** Bytes of the `.idx`. */
+  readonly indexBytes: number;
   /** Documents that an earlier, stopped run had done. */
   readonly resumed: number;
 }
 
-interface Stored extends PrepareProgress {
-  readonly version: 1;
-  /** What the tokens depend on besides the documents. */
-  readonly settings: string;
-  /** Fingerprint of the documents done, one upon the other. */
-  readonly chain: string;
-}
+const batchCharacters = 2 ** 20;
 
 /** Tokenises documents into files. */
 export async function prepareTokens(options: PrepareOptions): Promise<PrepareReport> {
-  const {
-    documents,
-    tokenizer,
-    prefix,
-    endOfDocument,
-    onProgress,
-    signal,
-    flushBytes = 2 ** 24,
-  } = options;
+  const { tokenizer, prefix, endOfDocument, signal, flushBytes = 2 ** 24 } = options;
+  const { workers = availableParallelism() } = options;
+  const before = options.workers === undefined ? batchCharacters : 0;
+  if (!Number.isInteger(workers) || workers < 0) {
+    throw new TriremeError("PREPARE", `workers ${workers}; use 0 or a positive integer`);
+  }
+  const vocabulary = tokenizer.vocabulary;
   if (
     endOfDocument !== undefined &&
-    !(Number.isInteger(endOfDocument) && endOfDocument >= 0 && endOfDocument < tokenizer.vocabulary)
+    !(Number.isInteger(endOfDocument) && endOfDocument >= 0 && endOfDocument < vocabulary)
   ) {
     throw new TriremeError(
       "PREPARE",
-      `endOfDocument ${endOfDocument} is outside the vocabulary: ids are 0..${tokenizer.vocabulary - 1}`,
+      `endOfDocument ${endOfDocument} is outside the vocabulary: ids are 0..${vocabulary - 1}`,
     );
   }
-  const type = tokenTypeFor(tokenizer.vocabulary);
-  const settings = fingerprintTexts([JSON.stringify(tokenizer), type, String(endOfDocument)]);
+  const layout: TokenLayout = { type: tokenTypeFor(vocabulary), endOfDocument };
+  const json: unknown = JSON.parse(JSON.stringify(tokenizer));
+  const settings = fingerprintTexts([JSON.stringify(json), layout.type, String(endOfDocument)]);
   const files = await PartialFiles.open(prefix, settings);
+  const threads = new TokenizerThreads({ tokenizer: json, layout }, Math.max(1, workers));
   try {
-    const { stored } = files;
-    const writer = new Writer(files, type, flushBytes, onProgress);
-    let seen = 0;
-    let chain = "";
-    for await (const document of documents) {
-      signal?.throwIfAborted();
-      chain = fingerprintTexts([chain, document.name, document.text]);
-      seen++;
-      if (seen <= stored.documents) {
-        if (seen === stored.documents && chain !== stored.chain) {
-          throw new TriremeError(
-            "PREPARE",
-            `${prefix}: the first ${seen} documents are not those that the stopped run had; remove ${prefix}.partial.* to start anew`,
-          );
-        }
-        continue;
+    const resumed = files.stored.documents;
+    const writer = new Writer(files, layout, { ...options, flushBytes });
+    const here = async (batch: TextBatch): Promise<TokenBatch> =>
+      tokenizeBatch(tokenizer, layout, batch);
+    const onThread = (batch: TextBatch): Promise<TokenBatch> => threads.tokenize(batch);
+
+    let characters = 0;
+    // In order of the documents: batches that are being tokenised.
+    const pending: { readonly names: readonly string[]; readonly tokens: Promise<TokenBatch> }[] =
+      [];
+    const write = async (most: number): Promise<void> => {
+      while (pending.length > most) {
+        const { names, tokens } = pending.shift()!;
+        await writer.add(names, await tokens);
       }
-      const tokens = tokenizer.encode(document.text);
-      await writer.add(tokens, endOfDocument, chain);
+    };
+    for await (const batch of batches(
+      options.documents,
+      resumed,
+      Math.min(batchCharacters, flushBytes / 2),
+    )) {
+      signal?.throwIfAborted();
+      const alone = workers === 0 || characters < before;
+      characters += batch.characters;
+      const tokens = alone ? here(batch) : onThread(batch);
+      // Told when it is its turn.
+      tokens.catch(() => undefined);
+      pending.push({ names: batch.names, tokens });
+      await write(alone ? 0 : 2 * workers);
     }
-    if (seen < stored.documents) {
-      throw new TriremeError(
-        "PREPARE",
-        `${prefix}: ${seen} documents, but the stopped run had done ${stored.documents}; remove ${prefix}.partial.* to start anew`,
-      );
-    }
-    const progress = await writer.flush();
-    await files.finish(type, progress.documents);
-    return { ...progress, resumed: stored.documents };
+    await write(0);
+    return { ...(await writer.finish()), resumed };
   } finally {
+    await threads.stop();
     await files.close();
   }
 }
 
-/** Collects the tokens of documents and writes them in large steps. */
+interface NamedBatch extends TextBatch {
+  readonly names: readonly string[];
+  readonly characters: number;
+}
+
+/** Documents in batches; none has documents of both sides of `resumed`. */
+async function* batches(
+  documents: Iterable<Document> | AsyncIterable<Document>,
+  resumed: number,
+  characters: number,
+): AsyncGenerator<NamedBatch> {
+  let names: string[] = [];
+  let texts: string[] = [];
+  let size = 0;
+  let seen = 0;
+  const take = (): NamedBatch => {
+    const batch = { names, texts, tokens: seen > resumed, characters: size };
+    [names, texts, size] = [[], [], 0];
+    return batch;
+  };
+  for await (const { name, text } of documents) {
+    if (texts.length > 0 && (size >= characters || seen === resumed)) yield take();
+    seen++;
+    names.push(name);
+    texts.push(text);
+    // A name, a length and a print are kept of an empty text too.
+    size += text.length + 16;
+  }
+  if (texts.length > 0) yield take();
+}
+
+/** Takes the tokens of documents in their order and writes them in large steps. */
 class Writer {
   readonly #files: PartialFiles;
-  readonly #type: TokenType;
-  readonly #flushBytes: number;
-  readonly #onProgress: ((progress: PrepareProgress) => void) | undefined;
+  readonly #layout: TokenLayout;
+  readonly #options: PrepareOptions & { readonly flushBytes: number };
+  readonly #resumed: number;
   #parts: Uint8Array[] = [];
   #lengths: number[] = [];
   #held = 0;
+  #seen = 0;
+  #chain = "";
   #tokens: number;
-  #chain: string;
+  #textBytes: number;
 
   constructor(
     files: PartialFiles,
-    type: TokenType,
-    flushBytes: number,
-    onProgress?: (progress: PrepareProgress) => void,
+    layout: TokenLayout,
+    options: PrepareOptions & { readonly flushBytes: number },
   ) {
     this.#files = files;
-    this.#type = type;
-    this.#flushBytes = flushBytes;
-    this.#onProgress = onProgress;
+    this.#layout = layout;
+    this.#options = options;
+    this.#resumed = files.stored.documents;
     this.#tokens = files.stored.tokens;
-    this.#chain = files.stored.chain;
+    this.#textBytes = files.stored.textBytes;
   }
 
-  async add(tokens: ArrayLike<number>, end: number | undefined, chain: string): Promise<void> {
-    const parts = [tokens, ...(end === undefined ? [] : [[end]])].map((part) =>
-      encodeTokens(this.#type, part),
-    );
-    const length = tokens.length + (end === undefined ? 0 : 1);
-    if (length > 0x7fffffff)
+  async add(names: readonly string[], batch: TokenBatch): Promise<void> {
+    const { signal, flushBytes, prefix } = this.#options;
+    const width = tokenWidth(this.#layout.type);
+    let at = 0;
+    for (const [i, name] of names.entries()) {
+      signal?.throwIfAborted();
+      this.#chain = fingerprintTexts([this.#chain, name, batch.prints[i]!]);
+      this.#seen++;
+      if (this.#seen <= this.#resumed) {
+        if (this.#seen === this.#resumed && this.#chain !== this.#files.stored.chain) {
+          throw new TriremeError(
+            "PREPARE",
+            `${prefix}: the first ${this.#seen} documents are not those that the stopped run had; remove ${prefix}.partial.* to start anew`,
+          );
+        }
+        continue;
+      }
+      if (this.#files.stored.finished) {
+        throw new TriremeError(
+          "PREPARE",
+          `${prefix}: more documents than the ${this.#resumed} that the stopped run had; remove ${prefix}.partial.* to start anew`,
+        );
+      }
+      const length = batch.lengths[i]!;
+      const part = batch.bytes.subarray(at, at + width * length);
+      at += part.length;
+      this.#parts.push(part);
+      this.#lengths.push(length);
+      this.#held += part.length;
+      this.#tokens += length;
+      this.#textBytes += batch.textBytes[i]!;
+      if (this.#held >= flushBytes) await this.#flush();
+    }
+  }
+
+  async finish(): Promise<Omit<PrepareReport, "resumed">> {
+    const { prefix } = this.#options;
+    if (this.#seen < this.#resumed) {
       throw new TriremeError(
         "PREPARE",
-        `a document of ${length} tokens; an index counts them in 31 bits`,
+        `${prefix}: ${this.#seen} documents, but the stopped run had done ${this.#resumed}; remove ${prefix}.partial.* to start anew`,
       );
-    this.#parts.push(...parts);
-    this.#lengths.push(length);
-    this.#held += parts.reduce((sum, part) => sum + part.length, 0);
-    this.#tokens += length;
-    this.#chain = chain;
-    if (this.#held >= this.#flushBytes) await this.flush();
+    }
+    const progress = await this.#flush();
+    return { ...progress, indexBytes: await this.#files.finish(this.#layout.type) };
   }
 
-  async flush(): Promise<PrepareProgress> {
+  async #flush(): Promise<PrepareProgress> {
     const { documents, bytes } = this.#files.stored;
     const progress = {
       documents: documents + this.#lengths.length,
       tokens: this.#tokens,
       bytes: bytes + this.#held,
+      textBytes: this.#textBytes,
     };
-    await this.#files.append(this.#parts, Int32Array.from(this.#lengths), {
-      ...progress,
-      chain: this.#chain,
-    });
+    if (!this.#files.stored.finished) {
+      await this.#files.append(this.#parts, Int32Array.from(this.#lengths), {
+        ...progress,
+        chain: this.#chain,
+      });
+    }
     this.#parts = [];
     this.#lengths = [];
     this.#held = 0;
-    this.#onProgress?.(progress);
+    this.#options.onProgress?.(progress);
     return progress;
-  }
-}
-
-/** The files of a run that is not finished: tokens, lengths, and what of them counts. */
-class PartialFiles {
-  readonly #prefix: string;
-  readonly #tokens: FileHandle;
-  readonly #lengths: FileHandle;
-  stored: Stored;
-
-  private constructor(prefix: string, tokens: FileHandle, lengths: FileHandle, stored: Stored) {
-    this.#prefix = prefix;
-    this.#tokens = tokens;
-    this.#lengths = lengths;
-    this.stored = stored;
-  }
-
-  static async open(prefix: string, settings: string): Promise<PartialFiles> {
-    const fresh: Stored = { version: 1, settings, chain: "", documents: 0, tokens: 0, bytes: 0 };
-    const text = await readFile(`${prefix}.partial.json`, "utf8").catch(() => undefined);
-    const stored: Stored = text === undefined ? fresh : JSON.parse(text);
-    if (stored.version !== 1 || stored.settings !== settings) {
-      throw new TriremeError(
-        "PREPARE",
-        `${prefix}: the stopped run had another tokenizer or other settings; remove ${prefix}.partial.* to start anew`,
-      );
-    }
-    // Opened without truncation, then cut to what counts: what a crash left behind it is dropped.
-    const tokens = await open(`${prefix}.partial.bin`, "a+").catch((cause: unknown) => {
-      throw new TriremeError(
-        "PREPARE",
-        `${prefix}.partial.bin: cannot be written; does its directory exist?`,
-        { cause },
-      );
-    });
-    const lengths = await open(`${prefix}.partial.lengths`, "a+");
-    await tokens.truncate(stored.bytes);
-    await lengths.truncate(4 * stored.documents);
-    return new PartialFiles(prefix, tokens, lengths, stored);
-  }
-
-  async append(
-    parts: readonly Uint8Array[],
-    lengths: Int32Array<ArrayBuffer>,
-    now: Omit<Stored, "version" | "settings">,
-  ): Promise<void> {
-    for (const part of parts) await this.#tokens.appendFile(part);
-    await this.#lengths.appendFile(new Uint8Array(lengths.buffer));
-    await this.#tokens.datasync();
-    await this.#lengths.datasync();
-    this.stored = { ...this.stored, ...now };
-    const path = `${this.#prefix}.partial.json`;
-    await writeFile(`${path}.tmp`, JSON.stringify(this.stored), { flush: true });
-    await rename(`${path}.tmp`, path);
-  }
-
-  /** The index, then the tokens under their own name: a `.bin` that is there is whole. */
-  async finish(type: TokenType, documents: number): Promise<void> {
-    const bytes = await readFile(`${this.#prefix}.partial.lengths`);
-    const lengths = new Int32Array(
-      bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + 4 * documents),
-    );
-    const starts = Float64Array.from({ length: documents + 1 }, (_, i) => i);
-    await writeFile(
-      `${this.#prefix}.idx`,
-      encodeMegatronIndex({ type, lengths, documents: starts }),
-      { flush: true },
-    );
-    await rename(`${this.#prefix}.partial.bin`, `${this.#prefix}.bin`);
-    await rm(`${this.#prefix}.partial.json`);
-    await rm(`${this.#prefix}.partial.lengths`);
-  }
-
-  async close(): Promise<void> {
-    await this.#tokens.close();
-    await this.#lengths.close();
   }
 }

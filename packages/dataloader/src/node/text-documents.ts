@@ -31,8 +31,13 @@ export async function readTextDocuments(path: string): Promise<Document[]> {
   return documents;
 }
 
-async function readDocument(path: string): Promise<Document> {
-  const bytes = await reading(path, readFile(path));
+/** The document in a file of plain text. */
+export async function readDocument(path: string): Promise<Document> {
+  return textDocument(path, await reading(path, readFile(path)));
+}
+
+/** The document that `bytes`, the content of `path`, are; refuses what is no text. */
+export function textDocument(path: string, bytes: Uint8Array): Document {
   if (bytes.length === 0)
     throw new TriremeError("DATA", `${path}: the file is empty; there is no text to read`);
   try {

@@ -15,7 +15,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type { RunEvent } from "../event.ts";
-import { fileError } from "./file-operations.ts";
+import { fileError } from "./file-storage.ts";
+import { lineOf } from "./json-lines.ts";
 
 /** Writes what a run leaves behind. */
 export interface RunFolder {
@@ -53,7 +54,7 @@ export function runFolder(directory: string, run: ResolvedRun): RunFolder {
     record(event) {
       attempt(`write ${metrics}`, () => {
         stream ??= open(event.kind === "start" ? event.from : 0);
-        writeSync(stream, `${JSON.stringify(lineOf(event))}\n`);
+        writeSync(stream, lineOf(event, new Date()));
       });
     },
     writeTrace(file, timeline, name) {
@@ -74,14 +75,6 @@ function attempt(what: string, act: () => void): void {
   } catch (error) {
     throw fileError(what, error);
   }
-}
-
-/** An event as a line: when it was written, and no timeline, which would dwarf everything else. */
-function lineOf(event: RunEvent): Readonly<Record<string, unknown>> {
-  const time = new Date().toISOString();
-  if (event.kind !== "step") return { time, ...event };
-  const { timeline: _, ...rest } = event;
-  return { time, ...rest, tokensPerSecond: event.tokens / event.seconds };
 }
 
 /** The lines that a run going on at step `from` does not repeat. */

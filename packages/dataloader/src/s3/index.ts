@@ -1,0 +1,1 @@
+export { type S3ObjectOptions, s3Object } from "./s3-object.ts";

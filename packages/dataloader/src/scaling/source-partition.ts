@@ -1,0 +1,125 @@
+/**
+ * Which process holds the loaders of which sources. Sources that share a process share its heap and its
+ * libraries, which is where disaggregation saves memory; as loaders come and go they are dealt again,
+ * and as few as can be move, since one that moves reads its state anew.
+ */
+import { type Bytes, Heap, TriremeError } from "@trireme/core";
+
+/** What is dealt. */
+export interface PartitionOptions {
+  /** Loaders wanted of each source. */
+  readonly loaders: ArrayLike<number>;
+  /** Work of one loader of each source, in loaders' worth of a processor. Default 1 each. */
+  readonly loads?: ArrayLike<number>;
+  /** Memory of one loader of each source. Default 0. */
+  readonly bytes?: ArrayLike<number>;
+  readonly processes: number;
+  /** Memory for loaders in each process. Default no limit. */
+  readonly bytesPerProcess?: Bytes;
+  /** Where they are now. */
+  readonly before?: SourcePartition;
+  /** A process may have this much more work than the mean before loaders move. Default 0.1. */
+  readonly tolerance?: number;
+}
+
+/** Loaders dealt to processes. */
+export interface SourcePartition {
+  /** For each source, the process of each of its loaders, ascending; a process comes once per loader. */
+  readonly processesOf: readonly (readonly number[])[];
+  /** Work of each process. */
+  readonly loads: Float64Array;
+  /** Loaders that have to be started where there was none of their source before. */
+  readonly started: number;
+}
+
+interface Placed {
+  readonly source: number;
+  process: number;
+}
+
+/**
+ * Keeps loaders where they are, drops those no longer wanted from the busiest processes, places new ones
+ * largest first on the least busy, then moves single loaders off processes that have too much as long as
+ * that evens out. Loaders of one source prefer different processes.
+ * @throws TriremeError "PARTITION" where memory does not hold them.
+ */
+export function partitionSources(options: PartitionOptions): SourcePartition {
+  const { processes, bytesPerProcess = Infinity, before, tolerance = 0.1 } = options;
+  if (!Number.isInteger(processes) || processes < 1)
+    throw new TriremeError("PARTITION", `${processes} processes; use a positive integer`);
+  const counts = Array.from(options.loaders, (count, source) => {
+    if (!Number.isInteger(count) || count < 0)
+      throw new TriremeError("PARTITION", `source ${source} has ${count} loaders; use a count`);
+    return count;
+  });
+  const load = (source: number): number => options.loads?.[source] ?? 1;
+  const bytes = (source: number): number => options.bytes?.[source] ?? 0;
+  const loads = new Float64Array(processes);
+  const memory = new Float64Array(processes);
+  const put = ({ source, process }: Placed, sign: 1 | -1): void => {
+    loads[process]! += sign * load(source);
+    memory[process]! += sign * bytes(source);
+  };
+  const placed: Placed[] = [];
+  counts.forEach((count, source) => {
+    const kept = (before?.processesOf[source] ?? []).filter((process) => process < processes);
+    // From the busiest as they stood.
+    kept.sort((a, b) => (before?.loads[a] ?? 0) - (before?.loads[b] ?? 0) || a - b);
+    for (const process of kept.slice(0, count)) placed.push({ source, process });
+  });
+  for (const loader of placed) put(loader, 1);
+  const here = (source: number, process: number): number =>
+    placed.filter((loader) => loader.source === source && loader.process === process).length;
+
+  const missing = new Heap<number>((a, b) => load(a) > load(b) || (load(a) === load(b) && a < b));
+  counts.forEach((count, source) => {
+    const have = placed.filter((loader) => loader.source === source).length;
+    for (let k = have; k < count; k++) missing.push(source);
+  });
+  for (let source = missing.pop(); source !== undefined; source = missing.pop()) {
+    const wanted = source;
+    const best = Array.from(loads, (_, process) => process)
+      .filter((process) => memory[process]! + bytes(wanted) <= bytesPerProcess)
+      .sort((a, b) => here(wanted, a) - here(wanted, b) || loads[a]! - loads[b]! || a - b)[0];
+    if (best === undefined) {
+      throw new TriremeError(
+        "PARTITION",
+        `a loader of source ${source} needs ${bytes(source)} bytes, and none of ${processes} processes of ${bytesPerProcess} has room; use ${processes + 1}`,
+      );
+    }
+    const loader = { source, process: best };
+    placed.push(loader);
+    put(loader, 1);
+  }
+
+  const limit = (1 + tolerance) * (loads.reduce((a, b) => a + b, 0) / processes);
+  for (const loader of [...placed].sort((a, b) => load(a.source) - load(b.source))) {
+    const to = loads.indexOf(loads.reduce((a, b) => Math.min(a, b)));
+    const gain = loads[loader.process]! - (loads[to]! + load(loader.source));
+    const fits = memory[to]! + bytes(loader.source) <= bytesPerProcess;
+    if (loads[loader.process]! <= limit || gain <= 0 || !fits) continue;
+    put(loader, -1);
+    loader.process = to;
+    put(loader, 1);
+  }
+  const processesOf = counts.map((_, source) =>
+    placed
+      .filter((loader) => loader.source === source)
+      .map(({ process }) => process)
+      .sort((a, b) => a - b),
+  );
+  return { processesOf, loads, started: startedSince(processesOf, before) };
+}
+
+function startedSince(now: SourcePartition["processesOf"], before?: SourcePartition): number {
+  let started = 0;
+  now.forEach((processes, source) => {
+    const had = [...(before?.processesOf[source] ?? [])];
+    for (const process of processes) {
+      const at = had.indexOf(process);
+      if (at === -1) started++;
+      else had.splice(at, 1);
+    }
+  });
+  return started;
+}

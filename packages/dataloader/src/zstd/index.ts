@@ -1,0 +1,1 @@
+export { zstdCompress, zstdDecompress, zstdPieces } from "./zstd.ts";

@@ -1,0 +1,251 @@
+import { join } from "node:path";
+import fc from "fast-check";
+import { createRng } from "@trireme/core";
+import { loadProgram } from "@trireme/dataloader";
+import { type HostLoaderOptions, type SourceSpec, startHostLoader } from "@trireme/dataloader/node";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  type Layout,
+  common,
+  counts,
+  globalBatch,
+  plannerOf,
+  readSteps,
+  writeSources,
+} from "./host-loader-fixture.ts";
+
+let directory = "";
+let sources: SourceSpec[] = [];
+let remove = (): void => undefined;
+beforeAll(async () => {
+  ({ directory, sources, remove } = await writeSources());
+});
+afterAll(() => remove());
+
+const layout = fc.constantFrom<Layout>(
+  { dp: 1, cp: 1, tp: 1, microbatches: 1, method: "order" },
+  { dp: 2, cp: 1, tp: 2, microbatches: 2, method: "greedy" },
+  { dp: 3, cp: 2, tp: 1, microbatches: 1, method: "karmarkar-karp" },
+  { dp: 6, cp: 1, tp: 1, microbatches: 2, method: "order" },
+  { dp: 4, cp: 2, tp: 2, microbatches: 1, method: "greedy" },
+);
+
+test("whatever ranks, hosts, prefetch, resume points and deaths, every global batch is the same", async () => {
+  const one = { dp: 1, cp: 1, tp: 1, microbatches: 1, method: "order" } as const;
+  const reference = await readSteps(
+    { ...common, planner: plannerOf(one), sources, actors: "inline" },
+    40,
+  );
+  const legs = fc.array(
+    fc.record({
+      layout,
+      steps: fc.nat(8),
+      sourceHosts: fc.integer({ min: 1, max: 4 }),
+      prefetch: fc.integer({ min: 1, max: 4 }),
+      dying: fc.constantFrom(0, 0.3),
+      shadowed: fc.boolean(),
+      seed: fc.nat(),
+    }),
+    { minLength: 1, maxLength: 5 },
+  );
+  let deaths = 0;
+  await fc.assert(
+    fc.asyncProperty(legs, async (runs) => {
+      const orders: string[][] = [];
+      let state: unknown;
+      for (const { layout: here, steps, sourceHosts, prefetch, dying, shadowed, seed } of runs) {
+        const rng = createRng(seed);
+        const got = await readSteps(
+          {
+            ...common,
+            planner: plannerOf(here),
+            sources,
+            actors: "inline",
+            sourceHosts,
+            prefetch,
+            attempts: 50,
+            shadows: shadowed ? [0] : [],
+            ...(state === undefined ? {} : { state: JSON.parse(JSON.stringify(state)) }),
+          },
+          steps,
+          (loader) => {
+            for (const actor of loader.actors()) if (rng.float() < dying) actor.kill();
+          },
+        );
+        orders.push(...got.orders);
+        state = got.state;
+        deaths += got.replaced.total;
+      }
+      expect(orders).toEqual(reference.orders.slice(0, orders.length));
+    }),
+    { numRuns: 20 },
+  );
+  expect(deaths).toBeGreaterThan(10);
+});
+
+test("each epoch of each source is visited once, in another order", async () => {
+  const one = { dp: 2, cp: 1, tp: 1, microbatches: 1, method: "greedy" } as const;
+  const planner = plannerOf(one);
+  const { orders } = await readSteps({ ...common, planner, sources, actors: "inline" }, 30);
+  const drawn = orders.flat();
+  expect(drawn.length).toBe(30 * globalBatch);
+  for (const [source, count] of counts.entries()) {
+    const ids = drawn.map((document) => Number.parseInt(document, 10));
+    const own = ids.filter((id) => Math.floor(id / 100) === source + 1).map((id) => id % 100);
+    const epochs: number[][] = [];
+    for (let at = 0; at + count <= own.length; at += count) epochs.push(own.slice(at, at + count));
+    expect(epochs.length).toBeGreaterThan(1);
+    for (const epoch of epochs)
+      expect([...epoch].sort((a, b) => a - b)).toEqual(Array.from({ length: count }, (_, d) => d));
+    expect(new Set(epochs.map((epoch) => epoch.join())).size).toBe(epochs.length);
+  }
+});
+
+test("a source that is read anywhere gets as many loaders as its weight asks for", async () => {
+  const planner = plannerOf({ dp: 1, cp: 1, tp: 1, microbatches: 1, method: "order" });
+  const calm = await readSteps({ ...common, planner, sources, actors: "inline" }, 20);
+  const scaling = {
+    sources: counts.map(() => ({ secondsPerSample: 0.05, bytesPerLoader: 1 })),
+    samplesPerSecond: 100,
+    headroom: 1,
+    patience: 2,
+    rate: 1,
+    lead: 1,
+  };
+  const scaled = { ...common, planner, sources, actors: "inline", sourceHosts: 4, scaling } as const;
+  const loaders: string[] = [];
+  const { orders } = await readSteps(scaled, 20, (loader) => {
+    loaders.push(loader.loaders().map(({ length }) => length).join());
+  });
+  expect(orders).toEqual(calm.orders);
+  // Five loaders' worth: 1, 2, 3 sixths of it with the first about to grow, in the end 3, 1, 1 fifths.
+  expect(loaders[1]).toBe("2,2,3");
+  expect(loaders.at(-1)).toBe("3,1,1");
+});
+
+test("a loader ends after its steps, and its ranks with it", async () => {
+  const planner = plannerOf({ dp: 1, cp: 1, tp: 1, microbatches: 1, method: "order" });
+  const loader = await startHostLoader({ ...common, planner, sources, actors: "inline", steps: 3 });
+  const steps: number[] = [];
+  for await (const { step } of loader.batches(0)) steps.push(step);
+  expect(steps).toEqual([0, 1, 2]);
+  await loader.done;
+  loader.close();
+});
+
+test("a rank that takes nothing stops the loader at its prefetch, and is named when time is up", async () => {
+  const here = { dp: 2, cp: 1, tp: 1, microbatches: 1, method: "order" } as const;
+  const planner = plannerOf(here);
+  const loader = await startHostLoader({
+    ...common,
+    planner,
+    sources,
+    actors: "inline",
+    prefetch: 3,
+    rankDeadline: 0.2,
+  });
+  const eager = loader.batches(0);
+  for (let step = 0; step < 3; step++) expect((await eager.next()).value!.step).toBe(step);
+  expect(() => loader.plan(3)).toThrow("step 3 is not kept; kept are 0 to 2");
+  await expect(loader.done).rejects.toThrow("rank 1 has not taken step 0 of share 1, slice 0 for 0.2 s");
+  await expect(eager.next()).rejects.toThrow("the loader of share 0, slice 0 gave up before step 3");
+  loader.close();
+});
+
+test("a rank that waits in vain is told whom for, and a signal ends its wait", async () => {
+  const here = { dp: 2, cp: 1, tp: 1, microbatches: 1, method: "order" } as const;
+  const planner = plannerOf(here);
+  const loader = await startHostLoader({ ...common, planner, sources, actors: "inline", prefetch: 1 });
+  // Rank 1 reads nothing, so step 1 is never made.
+  const impatient = loader.batches(0, { deadline: 0.1 });
+  await impatient.next();
+  await expect(impatient.next()).rejects.toThrow(
+    "the data constructor of share 0, slice 0 has not delivered step 1 to rank 0 for 0.1 s; its last was 0",
+  );
+  const abort = new AbortController();
+  const waiting = loader.batches(0, { signal: abort.signal }).next();
+  setTimeout(() => abort.abort(new Error("enough")), 20);
+  await expect(waiting).rejects.toThrow("enough");
+  loader.close();
+});
+
+test("a source that hangs or fails is named with its host", async () => {
+  const here = { dp: 1, cp: 1, tp: 1, microbatches: 1, method: "order" } as const;
+  const planner = plannerOf(here);
+  const module = (body: string): string =>
+    `data:text/javascript,${encodeURIComponent(`export ${body}`)}`;
+  const withLarge = (body: string): SourceSpec[] => [
+    ...sources.slice(0, 2),
+    { name: "large", module: module(body) },
+  ];
+  const hanging = await startHostLoader({
+    ...common,
+    planner,
+    sources: withLarge(
+      "const openSource = () => ({ fingerprint: 'x', samples: 5, describe: () => ({ tokens: 1 }), read: () => new Promise(() => {}) })",
+    ),
+    actors: "inline",
+    deadline: 0.1,
+    attempts: 2,
+  });
+  await expect(hanging.done).rejects.toThrow(
+    "reading step 0 on source host 0 (small, middle, large) failed 2 times, each with a new loader; the last: source host 0 has not answered for 0.1 s",
+  );
+  hanging.close();
+  const missing = { ...common, planner, actors: "inline" } as const;
+  await expect(
+    startHostLoader({ ...missing, sources: withLarge("const other = 1") }),
+  ).rejects.toThrow("source large: data:text/javascript");
+  await expect(
+    startHostLoader({
+      ...missing,
+      sources: [...sources.slice(0, 2), { name: "large", prefix: join(directory, "none") }],
+    }),
+  ).rejects.toThrow("none.bin: no such file");
+});
+
+test("options that do not fit are refused with what would", async () => {
+  const planner = plannerOf({ dp: 2, cp: 2, tp: 2, microbatches: 1, method: "order" });
+  const start = (change: Partial<HostLoaderOptions>) =>
+    startHostLoader({ ...common, planner, sources, actors: "inline", ...change });
+  await expect(start({ sources: sources.slice(1) })).rejects.toThrow(
+    "sources middle, large are not those of the program: small, middle, large",
+  );
+  await expect(start({ prefetch: 0 })).rejects.toThrow("prefetch 0");
+  await expect(start({ ranks: [9] })).rejects.toThrow("rank 9 is outside 0..7");
+  await expect(start({ shadows: [1] })).rejects.toThrow("a shadow for source host 1; there are 1");
+  await expect(start({ construct: { sequence: 18, method: "best-fit" } })).rejects.toThrow(
+    "18 tokens does not divide into 2 x slices(2) = 4 chunks; the nearest is 20",
+  );
+  await expect(start({ construct: { sequence: 16, method: "concatenate" } })).rejects.toThrow(
+    "give slotBytes, such as",
+  );
+  const tight = await start({ slotBytes: 64, ranks: [0] });
+  await expect(tight.done).rejects.toThrow("a slot has 64; use slotBytes of at least");
+  tight.close();
+});
+
+test("a host builds only what its ranks need, and ranks along a broadcast axis read nothing", async () => {
+  const base = plannerOf({ dp: 2, cp: 1, tp: 2, microbatches: 1, method: "order" });
+  const { spec } = base;
+  const planner = loadProgram({ ...spec }).broadcastAt("tp").plan();
+  // Ranks 0, 1 are share 0; ranks 2, 3 share 1.
+  const loader = await startHostLoader({
+    ...common,
+    planner,
+    sources,
+    actors: "inline",
+    ranks: [2, 3],
+    steps: 3,
+  });
+  expect(loader.actors().map(({ name }) => name)).toEqual(["source host 0", "data constructor 1"]);
+  expect(() => loader.feed(3)).toThrow("rank 3 gets its data from rank 2, as the program broadcasts along tp");
+  expect(() => loader.feed(0)).toThrow("rank 0 is not on this host, which has 2");
+  const steps: number[] = [];
+  for await (const { step, share } of loader.batches(2)) {
+    expect(share).toBe(1);
+    steps.push(step);
+  }
+  expect(steps).toEqual([0, 1, 2]);
+  loader.close();
+});

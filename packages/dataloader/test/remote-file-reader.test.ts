@@ -1,0 +1,67 @@
+import { Worker } from "node:worker_threads";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { decodeMegatronIndex, encodeMegatronIndex, megatronSource } from "@trireme/dataloader";
+import { httpObject, openRemoteFileReader } from "@trireme/dataloader/node";
+
+/** A server on a thread of its own, as reading blocks this one. Every third request is broken off. */
+const server = `
+  const { createServer } = require("node:http");
+  const { parentPort } = require("node:worker_threads");
+  const bytes = Buffer.from(new Uint16Array(3_000_000).map((_, i) => (i * 7) % 65_521).buffer);
+  let requests = 0;
+  const server = createServer((request, response) => {
+    if (request.url === "/none") return response.writeHead(404).end();
+    const [, from, to] = /^bytes=(\\d+)-(\\d+)$/.exec(request.headers.range);
+    const part = bytes.subarray(Number(from), Number(to) + 1);
+    response.writeHead(206, {
+      etag: '"x"',
+      "content-length": part.length,
+      "content-range": "bytes " + from + "-" + (Number(from) + part.length - 1) + "/" + bytes.length,
+    });
+    if (++requests % 3 === 0) response.write(part.subarray(0, 1000), () => response.destroy());
+    else response.end(part);
+  }).listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));
+`;
+let worker: Worker;
+let base = "";
+beforeAll(async () => {
+  worker = new Worker(server, { eval: true });
+  base = await new Promise<string>((done) =>
+    worker.once("message", (port: number) => done(`http://127.0.0.1:${port}`)),
+  );
+});
+afterAll(() => worker.terminate());
+
+test("a token file on a server is a source as one on the disk is", async () => {
+  const options = { blockBytes: 500_000, pause: 0.001 };
+  const data = await openRemoteFileReader(httpObject({ url: `${base}/x.bin` }), options);
+  const lengths = Int32Array.of(3_000_000);
+  const index = encodeMegatronIndex({ type: "u16", lengths, documents: Float64Array.of(0, 1) });
+  const source = megatronSource(decodeMegatronIndex("x.idx", index, data.size), data);
+  expect(source.length).toBe(3_000_000);
+  for (const [start, length] of [
+    [0, 10],
+    [2_999_990, 10],
+    [1_249_990, 30],
+    // Longer than what crosses between the threads at once.
+    [100_000, 1_500_000],
+  ] as const) {
+    const into = new Int32Array(length);
+    source.read(start, into);
+    expect([start, into.every((token, i) => token === ((start + i) * 7) % 65_521)]).toEqual([
+      start,
+      true,
+    ]);
+  }
+  expect(() => data.read(data.size, new Uint8Array(1))).toThrow("are outside 0 to 6000000");
+  data.close();
+  expect(() => data.read(0, new Uint8Array(1))).toThrow("closed");
+});
+
+test("what cannot be opened is told, and so is what cannot cross to the thread", async () => {
+  await expect(openRemoteFileReader(httpObject({ url: `${base}/none` }))).rejects.toThrow(
+    `${base}/none: 404 Not Found`,
+  );
+  const own = httpObject({ url: base, fetch: (to, init) => fetch(to, init) });
+  await expect(openRemoteFileReader(own)).rejects.toThrow("cannot be handed to the reading thread");
+});

@@ -1,0 +1,350 @@
+/**
+ * The recovery state machine. Reports of agents and the time go in, orders come out: no clock, no
+ * I/O, no chance.
+ *
+ * Safety rests on training being collective: a step needs every member of a generation. A new
+ * generation starts only once each member it keeps has left the old one, and it keeps at least one
+ * (or, with leases, the old one's time must be over).
+ */
+import { TriremeError, type Seconds } from "@trireme/core";
+
+import { nextMembership } from "./membership.ts";
+import { type ControllerOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import type { CohortReport, Order, Report } from "./protocol.ts";
+import { type ControllerRecord, type StopKind, firstRecord } from "./record.ts";
+import { Roster } from "./roster.ts";
+import { planRollback } from "./spike.ts";
+
+type Evidence = ReadonlyMap<number, string>;
+const nobody: Evidence = new Map();
+
+export class RecoveryController {
+  readonly #options: ResolvedOptions;
+  readonly #roster: Roster;
+  #record: ControllerRecord;
+  /** When the present phase began, as far as this controller knows. */
+  #since: Seconds;
+  /** When a member last finished a step that nobody had, or might have begun to. */
+  #progress: Seconds;
+  /** When to see next whether there are hosts to grow by. */
+  #grow: Seconds;
+  /** Nobody at all is heard: no decision could reach anyone. */
+  #deaf = false;
+
+  /**
+   * @param record State of a controller that crashed; a new run without it.
+   * @throws TriremeError "CONTROLLER" for options that contradict themselves.
+   */
+  constructor(options: ControllerOptions, now: Seconds, record?: ControllerRecord) {
+    this.#options = resolveOptions(options);
+    this.#record = record ?? firstRecord(options.hosts, options.standbys);
+    const { members, generation, committed } = this.#record;
+    // Silence is counted from now: what was heard before a crash is not known.
+    this.#roster = new Roster(members, generation, committed, now);
+    this.#since = now;
+    this.#progress = now;
+    this.#grow = now + this.#options.regrow;
+  }
+
+  get record(): ControllerRecord {
+    return this.#record;
+  }
+
+  /** When `tick` has next something to do if nobody reports; Infinity where nothing is awaited. */
+  get next(): Seconds {
+    const { phase, pending, members } = this.#record;
+    const { deadline, blackout, stall, leave } = this.#options;
+    if (phase === "stopped") return Infinity;
+    if (this.#deaf) return this.#roster.last + blackout;
+    const silence = this.#roster.oldest + deadline;
+    if (phase === "training") {
+      const grow = this.#canGrowBy(this.#record.standbys) ? this.#grow : Infinity;
+      return Math.min(silence, this.#progress + stall, pending?.due ?? Infinity, grow);
+    }
+    if (!this.#roster.complete) return Math.min(silence, this.#since + leave);
+    const wait = this.#since + this.#options.patience;
+    return Math.min(silence, members.length > 0 ? wait : Math.max(wait, this.#fence));
+  }
+
+  /**
+   * Takes a report; the order is its answer.
+   * @throws TriremeError "STALE_RECORD" where the host has been in a generation that this
+   * controller's record does not know: another controller has gone on, or the record is an old one.
+   */
+  report(report: Report, now: Seconds): Order {
+    const { host, generation, fault } = report;
+    if (generation > this.#record.generation) {
+      throw new TriremeError(
+        "STALE_RECORD",
+        `host ${host} is in generation ${generation}, but the record has come to ${this.#record.generation}: another controller leads, or its record is lost`,
+      );
+    }
+    this.#hear(now);
+    const further = this.#roster.hear(host, report, now);
+    const reason = this.#record.evicted.get(host);
+    if (reason !== undefined) return { kind: "evict", reason };
+    const current = generation === this.#record.generation;
+    if (further) this.#progress = now;
+    if (this.#record.phase !== "stopped" && this.#knows(host)) {
+      if (fault === "host")
+        this.#evict(new Map([[host, report.reason ?? "reported a host fault"]]), now);
+      else if (current && this.#record.phase === "training" && this.#roster.isMember(host)) {
+        if (fault === "software") this.#reattempt(nobody, now);
+        else if (fault === "loss") this.#rollBack(report.done, now);
+        else this.#commit();
+      }
+      this.#resume(now);
+    }
+    return this.#order(host);
+  }
+
+  /** Takes one report in the name of many hosts; the order is the answer to each member of them. */
+  reportCohort(report: CohortReport, now: Seconds): Order {
+    this.#hear(now);
+    if (this.#roster.hearCohort(report, report.except, now, report.lasting === true))
+      this.#progress = now;
+    if (this.#record.phase === "training" && report.generation === this.#record.generation) {
+      this.#commit();
+    }
+    this.#resume(now);
+    const apart = new Set(report.except);
+    return this.#order(this.#record.members.find((host) => !apart.has(host)) ?? Number.NaN);
+  }
+
+  /** Evicts hosts on evidence from elsewhere: stack traces, a replay, a straggler; good ones too. */
+  suspect(hosts: readonly number[], reason: string, now: Seconds): void {
+    const known = hosts.filter((host) => this.#knows(host));
+    if (this.#record.phase === "stopped" || known.length === 0) return;
+    this.#evict(new Map(known.map((host) => [host, reason])), now);
+    this.#resume(now);
+  }
+
+  /** Makes a repaired or new host a standby; one that is already known stays what it is. */
+  admit(host: number, now: Seconds): void {
+    if (this.#record.phase === "stopped" || this.#knows(host)) return;
+    const evicted = new Map(this.#record.evicted);
+    evicted.delete(host);
+    this.#record = { ...this.#record, evicted, standbys: [...this.#record.standbys, host] };
+    this.#resume(now);
+  }
+
+  /**
+   * Asks for another version of the code, in place: at once where urgent, else at the next
+   * interruption, and after the window at the latest. Updates that wait are merged into the newest.
+   */
+  update(version: number, now: Seconds, options: { readonly urgent?: boolean } = {}): void {
+    if (this.#record.phase === "stopped") return;
+    const due = options.urgent === true ? now : now + this.#options.updateWindow;
+    const pending = { version, due: Math.min(due, this.#record.pending?.due ?? Infinity) };
+    this.#record = { ...this.#record, pending };
+    this.tick(now);
+  }
+
+  /** Lets time pass: what has waited for its deadline is done. */
+  tick(now: Seconds): void {
+    if (this.#record.phase === "stopped") return;
+    const { deadline, blackout, stall, leave } = this.#options;
+    if (this.#roster.last + deadline <= now) {
+      this.#deaf = true;
+      if (this.#roster.last + blackout <= now) {
+        this.#stop("deaf", `no host has been heard for ${blackout} s`);
+      }
+      return;
+    }
+    const silent = this.#roster.silent(now, deadline);
+    if (silent.length > 0) {
+      this.#evict(new Map(silent.map((host) => [host, `silent for ${deadline} s`])), now);
+    }
+    const { phase, pending, generation } = this.#record;
+    if (phase === "halting" && !this.#roster.complete && this.#since + leave <= now) {
+      const reason = `did not leave generation ${generation - 1} within ${leave} s`;
+      this.#evict(new Map(this.#roster.absent().map((host) => [host, reason])), now);
+    } else if (phase === "training" && this.#progress + stall <= now) this.#stall(now);
+    else if (phase === "training" && pending !== undefined && pending.due <= now) {
+      this.#halt(nobody, now);
+    } else if (phase === "training" && this.#grow <= now) this.#regrow(now);
+    this.#resume(now);
+  }
+
+  #knows(host: number): boolean {
+    return this.#roster.isMember(host) || this.#record.standbys.includes(host);
+  }
+
+  /** Whoever comes back from a time in which nobody was heard is not to blame for it. */
+  #hear(now: Seconds): void {
+    if (this.#roster.last + this.#options.deadline <= now) this.#roster.forgive(now);
+    this.#roster.touch(now);
+    this.#deaf = false;
+  }
+
+  #alive(host: number, now: Seconds): boolean {
+    return this.#roster.heard(host) + this.#options.deadline > now;
+  }
+
+  /** Whether a replica is missing that these standbys could make. */
+  #canGrowBy(standbys: readonly number[]): boolean {
+    const { hosts, unit } = this.#options;
+    return hosts.length - this.#record.members.length >= unit && standbys.length >= unit;
+  }
+
+  /** When a generation of which nobody is left must be over: no order to train since the halt. */
+  get #fence(): Seconds {
+    return this.#since + (this.#options.lease ?? Infinity);
+  }
+
+  #commit(): void {
+    const saved = this.#roster.saved;
+    if (saved === undefined) return;
+    const { previous: _, ...record } = this.#record;
+    const saves = [...record.saves, saved].slice(-this.#options.keep);
+    this.#record = { ...record, committed: saved, saves, attempts: 0 };
+    this.#roster.change(record.generation, saved, [], []);
+  }
+
+  /** Members leave; whoever there is evidence against is evicted. */
+  #halt(evidence: Evidence, now: Seconds, change: Partial<ControllerRecord> = {}): void {
+    const state = this.#record;
+    const begins = state.phase === "training";
+    // A host lost while halting needs no further generation: the one to come has not begun.
+    const generation = state.generation + (begins ? 1 : 0);
+    const left = (host: number): boolean => !evidence.has(host);
+    const record = {
+      ...state,
+      phase: "halting" as const,
+      generation,
+      members: evidence.size > 0 ? state.members.filter(left) : state.members,
+      standbys: evidence.size > 0 ? state.standbys.filter(left) : state.standbys,
+      evicted: evidence.size > 0 ? new Map([...state.evicted, ...evidence]) : state.evicted,
+      check: begins ? false : state.check,
+      ...change,
+    };
+    this.#record = record;
+    this.#roster.change(generation, record.committed, evidence.keys(), []);
+    if (begins) this.#since = now;
+    if (record.members.length === 0 && this.#options.lease === undefined) {
+      this.#stop("unfenced", `no host of generation ${generation - 1} is left to fence it`);
+    }
+  }
+
+  #evict(evidence: Evidence, now: Seconds): void {
+    const { members, standbys, evicted } = this.#record;
+    if (members.some((host) => evidence.has(host))) {
+      this.#halt(evidence, now);
+      return;
+    }
+    // Standbys alone: training goes on.
+    this.#record = {
+      ...this.#record,
+      standbys: standbys.filter((host) => !evidence.has(host)),
+      evicted: new Map([...evicted, ...evidence]),
+    };
+  }
+
+  /** Restart in place, self-checks first; then the version before; then the end. */
+  #reattempt(evidence: Evidence, now: Seconds): void {
+    const { previous, pending, ...state } = this.#record;
+    const attempts = state.attempts + 1;
+    if (attempts <= this.#options.restarts) {
+      this.#halt(evidence, now, { attempts, check: true });
+    } else if (previous !== undefined && pending === undefined) {
+      this.#record = { ...state, version: previous };
+      this.#halt(evidence, now, { attempts: 0, check: true });
+    } else if (pending !== undefined) {
+      this.#halt(evidence, now, { attempts: 0, check: true });
+    } else {
+      const faults = `${attempts} software faults at step ${state.committed + 1}`;
+      this.#stop("crash-loop", `crash loop: ${faults}`);
+    }
+  }
+
+  /** No step for too long: those that never came are to blame, else nobody is known to be. */
+  #stall(now: Seconds): void {
+    const { generation, members } = this.#record;
+    const absent = this.#roster.absent();
+    const reason = `did not enter generation ${generation} within ${this.#options.stall} s`;
+    const known = absent.length < members.length ? absent : [];
+    if (known.length > 0) this.#evict(new Map(known.map((host) => [host, reason])), now);
+    else this.#reattempt(nobody, now);
+  }
+
+  /** Standbys that came late end the training on fewer hosts. */
+  #regrow(now: Seconds): void {
+    const ready = this.#record.standbys.filter((host) => this.#alive(host, now));
+    if (this.#canGrowBy(ready)) this.#halt(nobody, now);
+    else this.#grow = now + Math.max(this.#options.regrow, this.#options.deadline);
+  }
+
+  #rollBack(step: number, now: Seconds): void {
+    const { saves, skip, spike, rollbacks, committed } = this.#record;
+    const plan = planRollback({ step, skip, saves, last: spike, policy: this.#options.spike });
+    if (!plan.ok) {
+      this.#stop(plan.stop, plan.reason);
+      return;
+    }
+    this.#halt(nobody, now, {
+      committed: plan.to,
+      saves: saves.filter((save) => save <= plan.to),
+      skip: plan.skip,
+      spike: plan.spike,
+      rollbacks: rollbacks + (plan.to < committed ? 1 : 0),
+      check: true,
+    });
+  }
+
+  #stop(stop: StopKind, reason: string): void {
+    const { phase, generation } = this.#record;
+    // Above every generation that has trained, so that its members leave.
+    const next = generation + (phase === "training" ? 1 : 0);
+    this.#record = { ...this.#record, phase: "stopped", generation: next, stop, reason };
+  }
+
+  #resume(now: Seconds): void {
+    const { phase, members, standbys, layout, generation } = this.#record;
+    if (phase !== "halting" || !this.#roster.complete) return;
+    if (members.length === 0 && now < this.#fence) return;
+    const { unit, minimum, patience } = this.#options;
+    const target = this.#options.hosts.length;
+    const ready = standbys.filter((host) => this.#alive(host, now));
+    const next = nextMembership({ layout, kept: members, ready, target, unit });
+    if (next.members.length < target && now < this.#since + patience) return;
+    if (next.members.length < Math.max(minimum, 1)) {
+      const count = `${members.length + ready.length} hosts are left`;
+      this.#stop("too-few-hosts", `${count}, but at least ${Math.max(minimum, 1)} must train`);
+      return;
+    }
+    const hired = new Set(next.hired);
+    const rest = standbys.filter((host) => !hired.has(host));
+    const { pending, ...state } = this.#record;
+    // What to go back to is the last version that has committed a step.
+    const { previous = state.version } = state;
+    const update = pending && { version: pending.version, previous, attempts: 0 };
+    this.#record = {
+      ...state,
+      ...update,
+      phase: "training",
+      members: next.members,
+      layout: next.members,
+      standbys: [...rest, ...next.spared],
+      check: false,
+    };
+    this.#roster.change(generation, state.committed, next.spared, next.hired);
+    this.#since = now;
+    this.#progress = now;
+    this.#grow = now + this.#options.regrow;
+  }
+
+  #order(host: number): Order {
+    const { phase, generation, committed, evicted, skip, version, check } = this.#record;
+    const reason = evicted.get(host);
+    if (reason !== undefined) return { kind: "evict", reason };
+    const member = this.#roster.isMember(host);
+    if (phase === "training" && member) {
+      const skipped = skip > 0 ? { skip } : {};
+      const code = version === 0 ? {} : { version };
+      return { kind: "train", generation, step: committed + 1, ...skipped, ...code };
+    }
+    // A standby waits below the generation that may hire it.
+    if (!member && phase !== "stopped") return { kind: "halt", generation: 0 };
+    return { kind: "halt", generation, ...(check && phase === "halting" ? { check } : {}) };
+  }
+}

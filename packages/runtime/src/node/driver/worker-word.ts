@@ -1,0 +1,59 @@
+/**
+ * What a worker and its agent say to each other: a JSON object a line on an open file descriptor, or
+ * the same objects as messages of a thread. Only the worker asks, so that one which blocks in its
+ * step needs no second thread to answer.
+ */
+import { TriremeError } from "@trireme/core";
+import { z } from "zod";
+
+/** A worker's word. */
+export type WorkerWord =
+  /** May I begin this step? Answered. */
+  | { readonly kind: "begin"; readonly step: number }
+  /** The state after this step is where a restart will find it. */
+  | { readonly kind: "saved"; readonly step: number }
+  | {
+      readonly kind: "metrics";
+      readonly step: number;
+      readonly values: Readonly<Record<string, number>>;
+    }
+  | {
+      readonly kind: "fault";
+      readonly scope: "host" | "software" | "loss";
+      readonly reason: string;
+    };
+
+/** The answer to `begin`. */
+export type AgentWord = { readonly kind: "go" } | { readonly kind: "end" };
+
+/** Variable with the number of the descriptor, in a process; "thread" in a thread. */
+export const channelVariable = "TRIREME_CHANNEL";
+
+/** Characters of a word. */
+export const longestWord: number = 1 << 16;
+
+const step = z.int().min(0);
+const word = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("begin"), step }),
+  z.strictObject({ kind: z.literal("saved"), step }),
+  z.strictObject({
+    kind: z.literal("metrics"),
+    step,
+    values: z.record(z.string().max(256), z.number()),
+  }),
+  z.strictObject({
+    kind: z.literal("fault"),
+    scope: z.enum(["host", "software", "loss"]),
+    reason: z.string().max(4096),
+  }),
+]);
+
+/** @throws TriremeError "WORKER" for what is not a word. */
+export function parseWorkerWord(value: unknown): WorkerWord {
+  const result = word.safeParse(value);
+  if (result.success) return result.data;
+  throw new TriremeError(
+    "WORKER",
+    `a worker said ${JSON.stringify(value)?.slice(0, 120)}, which is no word of the agent's: ${result.error.issues[0]?.message ?? "unknown"}`,
+  );
+}

@@ -1,0 +1,1 @@
+export { type EtcdJournalOptions, etcdJournal } from "./etcd-journal.ts";

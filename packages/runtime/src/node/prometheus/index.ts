@@ -1,0 +1,5 @@
+export {
+  type PrometheusOptions,
+  type PrometheusServer,
+  servePrometheus,
+} from "./serve-prometheus.ts";

@@ -1,0 +1,1 @@
+export { type AgentLink, connectAgent } from "./agent-link.ts";

@@ -1,0 +1,52 @@
+/**
+ * A driver in a process of its own: options as JSON in the first argument, events as lines of JSON.
+ * With `dies` it is killed just before or just after it makes its n-th record durable.
+ */
+import type { Journal } from "@trireme/runtime/driver";
+import { type DriverOptions, fileJournal, startDriver } from "@trireme/runtime/node";
+
+interface Dies {
+  readonly write: number;
+  readonly when: "before" | "after";
+}
+
+const {
+  journal,
+  dies,
+  ...options
+}: Omit<DriverOptions, "journal"> & {
+  journal: string;
+  dies?: Dies;
+} = JSON.parse(process.argv[2]!);
+const tell = (event: object): void => void process.stdout.write(`${JSON.stringify(event)}\n`);
+
+/** A journal whose process dies at a write, as by a power cut. */
+function deadly(inner: Journal, { write, when }: Dies): Journal {
+  return {
+    async lead(signal) {
+      const leadership = await inner.lead(signal);
+      let writes = 0;
+      return {
+        term: leadership.term,
+        record: leadership.record,
+        lost: leadership.lost,
+        release: () => leadership.release(),
+        async append(record) {
+          const now = writes++ === write;
+          if (now && when === "before") process.kill(process.pid, "SIGKILL");
+          await leadership.append(record);
+          if (now) process.kill(process.pid, "SIGKILL");
+        },
+      };
+    },
+  };
+}
+
+const file = fileJournal(journal);
+const driver = await startDriver({
+  ...options,
+  journal: dies === undefined ? file : deadly(file, dies),
+  on: tell,
+});
+process.on("SIGTERM", () => driver.stop());
+tell({ kind: "result", result: await driver.result });

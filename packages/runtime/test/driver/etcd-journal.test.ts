@@ -1,0 +1,121 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { DriverRecord } from "@trireme/runtime/driver";
+import { etcdJournal } from "@trireme/runtime/etcd";
+import { Etcd3 } from "etcd3";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+/** Debian: etcd-server. Where there is none, these tests say that they were skipped. */
+const program = "etcd";
+const missing = spawnSync(program, ["--version"]).error !== undefined;
+
+const record = (step: number): DriverRecord => ({
+  hosts: new Map([[0, { incarnation: "a", ranks: 8, endpoint: { address: "h", port: 1 } }]]),
+  finished: [],
+  stopRequested: false,
+  end: { ok: true, reason: "r", step },
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  server.close();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+describe.skipIf(missing)("a journal in etcd", () => {
+  let etcd: ChildProcess;
+  let hosts: string[];
+  const directory = mkdtempSync(join(tmpdir(), "trireme-etcd-"));
+  beforeAll(async () => {
+    const [client, peer] = [await freePort(), await freePort()];
+    hosts = [`http://127.0.0.1:${client}`];
+    const peers = `http://127.0.0.1:${peer}`;
+    etcd = spawn(
+      program,
+      ["--data-dir", directory, "--log-level", "error"].concat(
+        ["--listen-client-urls", hosts[0]!, "--advertise-client-urls", hosts[0]!],
+        ["--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers],
+        ["--initial-cluster", `default=${peers}`],
+      ),
+      { stdio: "ignore" },
+    );
+    const probe = new Etcd3({ hosts });
+    for (let tries = 0; ; tries++) {
+      try {
+        await probe.get("up").exists();
+        break;
+      } catch (error) {
+        if (tries > 100) throw error;
+        await new Promise((resolve) => {
+          setTimeout(resolve, 100);
+        });
+      }
+    }
+    probe.close();
+  });
+  afterAll(() => {
+    etcd.kill("SIGKILL");
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it("hands the record of one leader to the next, which waits until the first is gone", async () => {
+    const journal = etcdJournal({ hosts, run: "hand-over", lease: 2 });
+    const first = await journal.lead();
+    expect(first.record).toBeUndefined();
+    await first.append(record(1));
+    await first.append(record(2));
+    let led = false;
+    const second = journal.lead().then((leadership) => {
+      led = true;
+      return leadership;
+    });
+    await new Promise((resolve) => {
+      setTimeout(resolve, 300);
+    });
+    expect(led).toBe(false);
+    await first.release();
+    const leadership = await second;
+    expect(leadership.record).toEqual(record(2));
+    expect(leadership.term).toBeGreaterThan(first.term);
+    await leadership.release();
+  });
+
+  it("fences a leader whose key is another's, and tells it", async () => {
+    const journal = etcdJournal({ hosts, run: "fence", lease: 2 });
+    const old = await journal.lead();
+    await old.append(record(1));
+    // What the end of its lease does, while it knows of nothing.
+    const client = new Etcd3({ hosts });
+    await client.delete().key("trireme/fence/leader");
+    const next = await journal.lead();
+    await next.append(record(5));
+    await expect(old.append(record(2))).rejects.toThrow("another driver has taken over");
+    expect(old.lost.aborted).toBe(true);
+    await next.release();
+    expect((await journal.lead()).record).toEqual(record(5));
+    await old.release();
+    client.close();
+  });
+
+  it("gives up waiting when told to", async () => {
+    const journal = etcdJournal({ hosts, run: "waiting", lease: 2 });
+    const first = await journal.lead();
+    const abort = new AbortController();
+    const second = journal.lead(abort.signal);
+    abort.abort(new Error("enough"));
+    await expect(second).rejects.toThrow("enough");
+    await first.release();
+  });
+
+  it("says where it could not reach etcd", async () => {
+    const journal = etcdJournal({ hosts: ["http://127.0.0.1:9"], run: "r", requestDeadline: 1 });
+    await expect(journal.lead()).rejects.toThrow(/^cannot lead the run r by etcd at http:\/\/127/);
+  });
+});
