@@ -139,10 +139,10 @@ export function blockPrices(
   );
   return {
     passes: {
-      forward: passPrices("forward", parts, pricer),
-      recompute: passPrices("recompute", parts, pricer),
-      "input-gradient": passPrices("input-gradient", parts, pricer),
-      "weight-gradient": passPrices("weight-gradient", parts, pricer),
+      forward: passPrices("forward", parts, pricer, p.cudaGraphs),
+      recompute: passPrices("recompute", parts, pricer, p.cudaGraphs),
+      "input-gradient": passPrices("input-gradient", parts, pricer, p.cudaGraphs),
+      "weight-gradient": passPrices("weight-gradient", parts, pricer, p.cudaGraphs),
     },
     collectives: collectives
       .filter((c, i) => collectives.findIndex((x) => same(x, c)) === i)
@@ -165,10 +165,20 @@ function isMixed(m: Model, layer: number): boolean {
   return layerForms(m)[layerFormAt(m, layer)]!.experts;
 }
 
+/** Launched from a recorded graph. */
+function recorded(graphs: Plan["cudaGraphs"], o: Operator): boolean {
+  return graphs === "all" || (graphs === "routing" && isRouting(o));
+}
+
+function isRouting(o: Operator): boolean {
+  return o.kind === "routing" || o.kind === "permutation";
+}
+
 function passPrices(
   pass: MicrobatchPass,
   parts: readonly StageOperators[],
   pricer: Pricer,
+  graphs: Plan["cudaGraphs"],
 ): PassPrices {
   const operators: Operator[] = [];
   const block: number[] = [];
@@ -187,7 +197,7 @@ function passPrices(
   let attention: Seconds | undefined;
   for (const [i, o] of operators.entries()) {
     seconds[i] = pricer.operator(o);
-    dispatch[i] = pricer.dispatch?.(o) ?? 0;
+    dispatch[i] = recorded(graphs, o) ? 0 : (pricer.dispatch?.(o) ?? 0);
     count[i] = o.count;
     product[i] = o.kind === "gemm" ? 1 : 0;
     if (o.kind === "attention") attention ??= seconds[i];

@@ -10,6 +10,9 @@
  *   too, which was somewhat faster; its Hopper numbers follow from long-sequence rows of MosaicML's table.
  * - `demand`: from the clock that a generation keeps in training under its power limit; one number
  *   each, set on H100 so that NeMo's bf16 rows have no bias, on Blackwell likewise, and on A100 by its clock.
+ * - `grouped`: DeepGEMM's grouped kernels on Hopper reach what its single ones do; PyTorch's on Blackwell, written
+ *   for Hopper, half (torchao's grouped benchmarks on B200).
+ * - `call`: a cuBLAS call from C++, a few microseconds of CUDA and as much of the library's.
  * - `memory`: a well-written elementwise kernel / datasheet bandwidth.
  * - `dispatch`: launching eager PyTorch layers from the hosts that such devices are sold in. A transformer
  *   layer of hidden 1024 forward, recomputed and backward is bound by it: about 3.5 ms on A100
@@ -31,6 +34,8 @@ export interface Characteristics {
   readonly matrix: number;
   /** Of the dense peak of its format, by a large product of 8- or 4-bit operands. */
   readonly quantised: number;
+  /** Of a single product's rate, by one kernel for the products of many groups. */
+  readonly grouped: number;
   /** Of the dense peak, by flash attention. */
   readonly attention: AttentionFractions & {
     /** Kernels of an earlier generation than the device's best. */
@@ -44,9 +49,19 @@ export interface Characteristics {
   readonly gap: Seconds;
   /** Host time to launch one operator with its framework code; 0 where kernels are called directly. */
   readonly dispatch: Seconds;
+  /** Host time of one more library call inside an operator: grouped products are a call for each group. */
+  readonly call: Seconds;
 }
 
-const gpu = { demand: 0, quantised: 0.66, memory: 0.82, gap: us(3), dispatch: us(60) };
+const gpu = {
+  demand: 0,
+  quantised: 0.66,
+  grouped: 1,
+  memory: 0.82,
+  gap: us(3),
+  dispatch: us(60),
+  call: us(10),
+};
 
 const known: Readonly<Record<string, Characteristics>> = {
   volta: {
@@ -84,6 +99,7 @@ const known: Readonly<Record<string, Characteristics>> = {
   blackwell: {
     ...gpu,
     quantised: 0.74,
+    grouped: 0.5,
     demand: 1590,
     matrix: 0.78,
     attention: {
@@ -104,8 +120,10 @@ const other: Readonly<Record<Accelerator["kind"], Characteristics>> = {
     quantised: 0.7,
     attention: { wide: [0.5, 0.5], narrow: [0.4, 0.4], older: {} },
     memory: 0.85,
+    grouped: 1,
     gap: us(2),
     dispatch: 0,
+    call: 0,
   },
   cpu: {
     demand: 0,
@@ -113,8 +131,10 @@ const other: Readonly<Record<Accelerator["kind"], Characteristics>> = {
     quantised: 0.7,
     attention: { wide: [0.35, 0.35], narrow: [0.35, 0.35], older: {} },
     memory: 0.7,
+    grouped: 1,
     gap: us(1),
     dispatch: 0,
+    call: 0,
   },
 };
 

@@ -28,10 +28,23 @@ export interface RooflineOptions {
   readonly devices?: number;
 }
 
+/**
+ * Framework operators of a router (scores, choice, one-hot maps, counts, auxiliary loss) and of each permutation
+ * (indices, counts, copies), as Megatron-LM's moe/router.py and token_dispatcher.py call them.
+ */
+const routingOperators = 24;
+const permutationOperators = 6;
+
 /** Rounding of the mask's diagonal and the start of each block of queries, in positions (FlashAttention-2, Figs. 5 and 6). */
 const causalRamp = 450;
 /** The same without a mask. */
 const fullRamp = 150;
+
+/** The format of a product's quantised operands; undefined for others. */
+function quantisedForm(form: string): "fp8" | "fp4" | undefined {
+  if (form.startsWith("fp8")) return "fp8";
+  return form.startsWith("fp4") ? "fp4" : undefined;
+}
 
 /** Fractions of the kernels' generation: the device's best where the form names none, or none older is known. */
 function attentionFractions(c: Characteristics, form: string): AttentionFractions {
@@ -66,8 +79,11 @@ export function rooflinePricer(
       const [batch, rows, n, k] = op.shape;
       // Each group has its part of the rows.
       const m = op.kind === "gemm" ? rows! : rows! / batch!;
-      const quantised = op.form === "fp8" || op.form === "fp4";
-      const rate = quantised ? (a.peak[op.form] ?? 0) * clock * c.quantised : units.rate;
+      const quantised = quantisedForm(op.form);
+      const share = op.form.endsWith("-fused") ? c.grouped : 1;
+      const rate =
+        share *
+        (quantised === undefined ? units.rate : (a.peak[quantised] ?? 0) * clock * c.quantised);
       if (rate === 0) throw new TriremeError("PRECISION", `${a.name} has no ${op.form} arithmetic`);
       if (a.kind !== "gpu") return Math.max(op.flops / rate, op.bytes / bandwidth);
       return gemmTime({ ...units, rate }, batch!, m, n!, k!, op.bytes);
@@ -99,7 +115,14 @@ export function rooflinePricer(
       known.set(op.key, { op, time });
       return time;
     },
-    dispatch: () => c.dispatch,
+    dispatch(op) {
+      if (op.kind === "routing") return c.dispatch * routingOperators;
+      if (op.kind === "permutation") return c.dispatch * permutationOperators;
+      if (op.kind !== "grouped-gemm" || op.form.endsWith("-fused")) return c.dispatch;
+      // Quantised, each group's two operands are cast before its product.
+      const calls = quantisedForm(op.form) === undefined ? 1 : 3;
+      return c.dispatch + c.call * (calls * op.shape[0]! - 1);
+    },
   };
 }
 

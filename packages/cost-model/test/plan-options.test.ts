@@ -252,6 +252,30 @@ const expertFlips: typeof flips = [
   ],
 ];
 
+const briefly = { dp: 16, ep: 2, sequence: 128 } as const;
+
+/** Where launching sets the pace. */
+const launchFlips: typeof flips = [
+  [
+    "one kernel for all experts saves launches",
+    briefly,
+    { groupedKernel: true },
+    (a, b) => b.breakdown.compute < a.breakdown.compute,
+  ],
+  [
+    "graphs of routers save launches, graphs of all save more",
+    { ...briefly, cudaGraphs: "routing" },
+    { cudaGraphs: "all" },
+    (a, b) => b.breakdown.compute < a.breakdown.compute,
+  ],
+  [
+    "a token that travels once to a rank moves less",
+    { dp: 16, ep: 2 },
+    { dispatch: "unique" },
+    (a, b) => b.breakdown.tensorParallel < a.breakdown.tensorParallel,
+  ],
+];
+
 const others: typeof flips = [
   [
     "recomputing some layers lies between none and all",
@@ -301,7 +325,7 @@ test.each([...flips, ...others])("%s", (_, base, change, holds) => {
   expect(holds(onDgx(llama, base), onDgx(llama, { ...base, ...change }))).toBe(true);
 });
 
-test.each(expertFlips)("%s", (_, base, change, holds) => {
+test.each([...expertFlips, ...launchFlips])("%s", (_, base, change, holds) => {
   const [a, b] = [base, { ...base, ...change }].map((o) => onDgx(mixtral, o));
   expect(holds(a!, b!)).toBe(true);
 });
@@ -318,7 +342,9 @@ test("no option of a plan goes without a case", () => {
     matrixPrecision: "fp8",
   });
   const flipped = new Set(
-    [...flips, ...expertFlips, ...others].flatMap(([, , change]) => Object.keys(change)),
+    [...flips, ...expertFlips, ...launchFlips, ...others].flatMap(([, , change]) =>
+      Object.keys(change),
+    ),
   );
   expect(Object.keys(plan).filter((option) => !flipped.has(option))).toEqual([]);
 });

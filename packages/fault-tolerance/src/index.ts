@@ -232,6 +232,7 @@ export {
   type RollbackInput,
   type Spike,
   type SpikePolicy,
+  defaultSpikePolicy,
   planRollback,
 } from "./recovery/spike.ts";
 export {

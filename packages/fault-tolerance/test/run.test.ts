@@ -1,84 +1,119 @@
 import { createRng, days, hours, minutes } from "@trireme/core";
+import { defineCluster } from "@trireme/topology";
+import { faultsUntil, llama3Causes, expectedEttr, stopSources } from "@trireme/fault-tolerance";
 import {
   type Incident,
-  type RunDecision,
   type RunInput,
+  incidentOf,
   playRun,
 } from "@trireme/fault-tolerance/simulation";
 import { describe, expect, it } from "vitest";
 
-const symptoms = [
-  "silence",
-  "evidence",
-  "software",
-  "named",
-  "degraded",
-  "loss",
-  "update",
-] as const;
+import { base, decisions } from "./run-cases.ts";
 
-/** Incidents of a 64-host day, many of them close together. */
-export function incidents(seed: number, hosts: number, count: number, horizon: number): Incident[] {
-  const rng = createRng(seed);
-  const times = Array.from({ length: count }, () => horizon * rng.float());
-  // Half of them fall within a minute of another: in the midst of its recovery.
-  for (let i = 1; i < count; i += 2) times[i] = times[i - 1]! + 60 * rng.float();
-  return times
-    .toSorted((a, b) => a - b)
-    .map((time): Incident => {
-      const symptom = symptoms[rng.integer(symptoms.length)]!;
-      const struck = symptom === "named" || rng.float() < 0.2 ? 1 + rng.integer(4) : 1;
-      const first = rng.integer(hosts);
-      const none = symptom === "update" || symptom === "loss";
-      return {
-        time,
-        symptom,
-        hosts: none ? [] : Array.from({ length: struck }, (_, i) => (first + i) % hosts),
-        detect: 90 * rng.float(),
-        urgent: rng.float() < 0.5,
-      };
-    });
-}
+const hosts = (count: number): number[] => Array.from({ length: count }, (_, host) => host);
 
-export const base = (seed: number): RunInput => ({
-  options: {
-    hosts: Array.from({ length: 60 }, (_, host) => host),
-    standbys: [60, 61, 62, 63],
-    deadline: 60,
-    minimum: 40,
-    unit: 2,
-    restarts: 10,
-    patience: 30,
-    regrow: minutes(20),
-    updateWindow: hours(2),
-    spike: { back: 10, margin: 5, limit: 100 },
-  },
+const calm: RunInput = {
+  options: { hosts: hosts(8), standbys: [8, 9], deadline: 60 },
   times: {
     heartbeat: 10,
-    step: (members) => (7.3 * 60) / members,
-    checkpoint: { every: 10, write: 2.1, durable: 31 },
-    leave: 5,
-    start: 77,
-    repair: hours(1.3),
+    step: 10,
+    checkpoint: { every: 30, write: 5, durable: 20 },
+    leave: 10,
+    start: 100,
+    repair: Infinity,
   },
-  incidents: incidents(seed, 64, 40, days(1)),
-  horizon: days(1),
-});
+  incidents: [],
+  horizon: hours(10),
+};
 
-export function decisions(input: RunInput): {
-  log: RunDecision[];
-  end: ReturnType<typeof playRun>;
-} {
-  const log: RunDecision[] = [];
-  return { end: playRun({ ...input, on: (decision) => log.push(decision) }), log };
-}
-
-describe("a run of a 64-host day", () => {
-  it.each([1, 2, 3])("is decided alike with heartbeats elided and in full (seed %i)", (seed) => {
-    const elided = decisions(base(seed));
-    const full = decisions({ ...base(seed), transport: "full" });
+describe("a run", () => {
+  it("is decided alike with heartbeats elided and in full, over a 64-host day", () => {
+    const elided = decisions(base(1));
+    const full = decisions({ ...base(1), transport: "full" });
     expect(elided.log.length).toBeGreaterThan(40);
-    for (const [i, decision] of full.log.entries()) expect(elided.log[i]).toEqual(decision);
-    expect(elided.end).toEqual(full.end);
+    expect(elided).toEqual(full);
+  });
+
+  it("without incidents trains all the time but for starting and saving", () => {
+    const { spans, ettr } = playRun(calm);
+    expect(spans).toHaveLength(1);
+    // It begins when the last host has been told to train, within one heartbeat.
+    expect(spans[0]!.began).toBeGreaterThan(100);
+    expect(spans[0]!.began).toBeLessThan(110);
+    // What is not committed is less than one interval and its save.
+    const best = (300 / 305) * (1 - 110 / hours(10));
+    expect(ettr).toBeLessThan(300 / 305);
+    expect(ettr).toBeGreaterThan(best - 325 / hours(10));
+  });
+
+  it("loses the deadline, the halt and the start to a silent host, and what was not saved", () => {
+    const at = hours(2);
+    const silent: Incident = { time: at, symptom: "silence", hosts: [3] };
+    const { spans, record } = playRun({ ...calm, incidents: [silent] });
+    expect(record.members).toEqual([0, 1, 2, 8, 4, 5, 6, 7]);
+    expect(record.evicted.get(3)).toBe("silent for 60 s");
+    // Its last heartbeat was at most 10 s before; the others halt within a heartbeat and 10 s.
+    expect(spans[0]!.ended).toBeGreaterThan(at + 50);
+    expect(spans[0]!.ended).toBeLessThanOrEqual(at + 60);
+    expect(spans[1]!.ordered - spans[0]!.ended).toBeLessThanOrEqual(20);
+    expect(spans[1]!.step).toBe(spans[0]!.committed + 1);
+    expect(spans[0]!.done - spans[0]!.committed).toBeLessThan(60);
+  });
+
+  it("comes to the expected ETTR of the published formula, within four standard errors", () => {
+    // Small losses, where the formula of first order in the rate holds: 8 failures a day.
+    const [rate, count] = [8 / days(1), 30];
+    const results = hosts(count).map((seed) => {
+      const rng = createRng(seed);
+      const incidents: Incident[] = [];
+      for (let time = 0; ;) {
+        time -= Math.log1p(-rng.float()) / rate;
+        if (time > days(30)) break;
+        incidents.push({ time, symptom: "software", hosts: [rng.integer(8)], detect: 60 });
+      }
+      const times = { ...calm.times, checkpoint: { every: 30, write: 0, durable: 0 } };
+      const options = { ...calm.options, restarts: 1000 };
+      return playRun({ ...calm, options, times, incidents, horizon: days(30) }).ettr;
+    });
+    const mean = results.reduce((a, b) => a + b, 0) / count;
+    const variance = results.reduce((sum, each) => sum + (each - mean) ** 2, 0) / (count - 1);
+    // A restart: 60 s until it is noticed, one heartbeat each to halt and to be told, leave, start.
+    const restart = 60 + 10 + 10 + 10 + 100;
+    const formula = expectedEttr({ hosts: 1, failuresPerHostDay: 8, interval: 300, restart });
+    // Heartbeats are 10 s at most, and a step in progress (10 s) is lost with what is not saved;
+    // second order in the rate: (8 / 86,400 · 340)² = 0.1 %.
+    expect(Math.abs(mean - formula)).toBeLessThan(
+      4 * Math.sqrt(variance / count) + rate * 20 + 1e-3,
+    );
+  });
+
+  it("plays the faults of a failure model", () => {
+    const cluster = defineCluster({ host: "dgx-h100", hosts: 64 });
+    const sources = stopSources(cluster, llama3Causes, 0.05);
+    const faults = faultsUntil(cluster, sources, { seed: 1, until: days(10) });
+    const incidents = faults.flatMap((fault) => incidentOf(fault, () => minutes(1)) ?? []);
+    expect(incidents.length).toBeGreaterThan(20);
+    const options = { hosts: hosts(64), standbys: [64, 65, 66], deadline: 60, minimum: 32 };
+    const times = { ...calm.times, repair: hours(12) };
+    const { record, spans, ettr } = playRun({ options, times, incidents, horizon: days(10) });
+    expect(record.phase).toBe("training");
+    expect(spans.length).toBeGreaterThan(20);
+    expect(ettr).toBeGreaterThan(0.9);
+  });
+
+  it("refuses times that do not fit, in one line", () => {
+    const played =
+      (times: Partial<RunInput["times"]>): (() => unknown) =>
+      () =>
+        playRun({ ...calm, times: { ...calm.times, ...times } });
+    expect(played({ heartbeat: 40 })).toThrow("heartbeat = 40 s must be above 0 and at most half");
+    expect(played({ step: 0.1 })).toThrow("saves every 3 s, but hosts report every 10 s");
+    expect(played({ leave: -1 })).toThrow("leave = -1 s must be 0 or more");
+    const late: Incident = { time: 5, symptom: "loss", hosts: [] };
+    const early: Incident = { time: 4, symptom: "loss", hosts: [] };
+    expect(() => playRun({ ...calm, incidents: [late, early] })).toThrow("sort them by time");
+    const options = { ...calm.options, stall: 600 };
+    expect(() => playRun({ ...calm, options })).toThrow("told of hangs by incidents");
   });
 });

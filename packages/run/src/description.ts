@@ -77,6 +77,8 @@ export interface PlanSection {
   readonly fusedSoftmax?: boolean | undefined;
   readonly fusedNorm?: boolean | undefined;
   readonly fusedElementwise?: boolean | undefined;
+  readonly groupedKernel?: boolean | undefined;
+  readonly cudaGraphs?: Plan["cudaGraphs"] | undefined;
   readonly dropout?: number | undefined;
   readonly overlapDataParallel?: boolean | undefined;
   readonly overlapGradientProducts?: boolean | undefined;

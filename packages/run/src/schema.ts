@@ -72,9 +72,11 @@ const planSection: z.ZodType<PlanSection> = z.strictObject({
   ep: count("expert parallel ranks, folded into tp · cp · dp; default 1").optional(),
   etp: count("ranks that split each expert's matrices; default tp").optional(),
   dispatch: z
-    .enum(["all-to-all", "all-gather"])
+    .enum(["all-to-all", "unique", "all-gather"])
     .optional()
-    .describe("how tokens reach their experts; default all-to-all"),
+    .describe(
+      "how tokens reach their experts: once for each, once for each rank, or all to all; default all-to-all",
+    ),
   expertCapacity: z
     .number()
     .positive()
@@ -151,6 +153,18 @@ const planSection: z.ZodType<PlanSection> = z.strictObject({
     .boolean()
     .optional()
     .describe("activation, rotary embedding and loss in one kernel each; default true"),
+  groupedKernel: z
+    .boolean()
+    .optional()
+    .describe(
+      "the products of all experts of a rank in one kernel, not a call each; default false",
+    ),
+  cudaGraphs: z
+    .enum(["none", "routing", "all"])
+    .optional()
+    .describe(
+      "what is launched from recorded graphs: nothing, routers and permutations, or all; default none",
+    ),
   dropout: fraction("probability in attention scores and residual branches; default 0").optional(),
   overlapDataParallel: z.boolean().optional().describe("reduce gradients behind backward"),
   overlapGradientProducts: z

@@ -23,7 +23,7 @@ export {
   type StopEvent,
 } from "./event.ts";
 export { type RunLoopOptions, type RunSummary, runLoop } from "./run-loop.ts";
-export { LossGuard, type LossGuardOptions, type LossVerdict } from "./loss-guard.ts";
+export { type GoBack, LossGuard, type LossGuardOptions, type LossVerdict } from "./loss-guard.ts";
 export {
   type CheckpointStoreOptions,
   type ShardedStore,

@@ -1,13 +1,20 @@
 /**
- * Watches loss and gradient norm for spikes, and says when to go back: a spike that does not recover is
- * answered with an earlier healthy checkpoint, and the batches since then are skipped (Acme, NSDI 2024;
- * PaLM, JMLR 2023, section 5.1). What counts as a spike is `@trireme/fault-tolerance`'s to say.
+ * Watches loss and gradient norm for spikes, and says where to go back to. What is a spike, and what is
+ * done about one that does not pass (an earlier healthy checkpoint, the batches around it skipped), are
+ * `@trireme/fault-tolerance`'s to say; this keeps the recent past that they are asked about.
  */
 import { TriremeError } from "@trireme/core";
-import { metricAnomaly } from "@trireme/fault-tolerance";
+import {
+  type Spike,
+  type SpikePolicy,
+  defaultSpikePolicy,
+  metricAnomaly,
+  planRollback,
+} from "@trireme/fault-tolerance";
+import type { Position } from "./loop-state.ts";
 
 /** What is a spike, and what is done about it. */
-export interface LossGuardOptions {
+export interface LossGuardOptions extends Partial<SpikePolicy> {
   /** Healthy steps whose median a value is compared with; default 64. */
   readonly window?: number;
   /** Steps at the start of which nothing but NaN and infinity counts; default 16, at most `window`. */
@@ -16,10 +23,6 @@ export interface LossGuardOptions {
   readonly factor?: number;
   /** Spikes in a row after which the run goes back; default 3. What is not finite goes back at once. */
   readonly patience?: number;
-  /** Steps that the checkpoint must lie before the first spike; default 0. PaLM took about 100. */
-  readonly before?: number;
-  /** Times a run may go back before it fails; default 3. */
-  readonly rollbacks?: number;
 }
 
 /** What the guard says of a step. */
@@ -27,8 +30,14 @@ export interface LossVerdict {
   readonly kind: "healthy" | "spike" | "go-back";
   /** What is wrong, on one line; "" of a healthy step. */
   readonly reason: string;
-  /** For "go-back": the latest step after which a checkpoint is taken to be healthy. */
+}
+
+/** Where a run goes on after a spike. */
+export interface GoBack {
+  /** Steps done at the checkpoint to restore, or at an older one where that is damaged. */
   readonly latest: number;
+  /** Batches skipped from then on, were it restored at `step`. */
+  readonly skippedAt: (step: number) => number;
 }
 
 /** The guard of one run; its state is the recent past. */
@@ -36,21 +45,26 @@ export class LossGuard {
   readonly #options: Required<LossGuardOptions>;
   readonly #losses: number[] = [];
   readonly #norms: number[] = [];
-  /** First step of the spikes in a row that the last step ended. */
-  #first: number | undefined;
-  #spikes = 0;
-  #rollbacks = 0;
+  /** Steps of the spikes in a row that the last step ended. */
+  #spikes: number[] = [];
+  /** The spike that was last recovered from. */
+  #last: Spike | undefined;
 
   /** @throws TriremeError "GUARD" for a number that makes no sense. */
   constructor(options: LossGuardOptions = {}) {
-    const { window = 64, factor = 5, patience = 3, before = 0, rollbacks = 3 } = options;
+    const { window = 64, factor = 5, patience = 3 } = options;
     const { settle = Math.min(16, window) } = options;
+    this.#options = { ...defaultSpikePolicy, ...options, window, settle, factor, patience };
+    const { reattempts, back, margin, limit } = this.#options;
     const counts = [
       ["window", window, 1],
       ["settle", settle, 1],
       ["patience", patience, 1],
-      ["before", before, 0],
-      ["rollbacks", rollbacks, 0],
+      ["reattempts", reattempts, 0],
+      ["back", back, 0],
+      // Without a margin a run whose every batch is bad would go back for ever.
+      ["margin", margin, 1],
+      ["limit", limit, 0],
     ] as const;
     for (const [name, value, least] of counts) {
       if (!Number.isSafeInteger(value) || value < least)
@@ -60,7 +74,6 @@ export class LossGuard {
       throw new TriremeError("GUARD", `factor ${factor}: it is above 1; 5 is usual`);
     if (settle > window)
       throw new TriremeError("GUARD", `settle ${settle} is above window ${window}; use ${window}`);
-    this.#options = { window, settle, factor, patience, before, rollbacks };
   }
 
   /** Looks at step `step`, which counts from 0. */
@@ -72,30 +85,44 @@ export class LossGuard {
     if (reasons.length === 0) {
       this.#remember(this.#losses, loss);
       this.#remember(this.#norms, gradientNorm);
-      this.#first = undefined;
-      this.#spikes = 0;
-      return { kind: "healthy", reason: "", latest: step };
+      this.#spikes = [];
+      return { kind: "healthy", reason: "" };
     }
-    this.#first ??= step;
-    this.#spikes++;
-    const { patience, before } = this.#options;
+    this.#spikes.push(step);
     const finite = Number.isFinite(loss) && Number.isFinite(gradientNorm);
-    const kind = finite && this.#spikes < patience ? "spike" : "go-back";
-    return { kind, reason: reasons.join(", "), latest: this.#first - before };
+    const passing = finite && this.#spikes.length < this.#options.patience;
+    return { kind: passing ? "spike" : "go-back", reason: reasons.join(", ") };
   }
 
   /**
-   * Told that the run goes back.
-   * @throws TriremeError "LOSS" where it has gone back as often as it may.
+   * Where to go back to from the step that `see` said so of. `saves`: steps done at each checkpoint.
+   * @throws TriremeError "LOSS" with `reason` where there is nothing to go back to, or the run has gone
+   * back often enough.
    */
-  wentBack(reason: string): void {
-    this.#first = undefined;
-    this.#spikes = 0;
-    if (++this.#rollbacks <= this.#options.rollbacks) return;
-    throw new TriremeError(
-      "LOSS",
-      `${reason}, after going back ${this.#rollbacks - 1} times: training diverges; lower optimizer.learningRate`,
-    );
+  goBack(saves: readonly number[], { step, skipped }: Position, reason: string): GoBack {
+    const [first = step] = this.#spikes;
+    this.#spikes = [];
+    const { reattempts, back, margin, limit } = this.#options;
+    // There a save has the number of the last step in it, here of the steps done.
+    const plan = planRollback({
+      step: first,
+      skip: skipped,
+      saves: saves.map((save) => save - 1).sort((a, b) => a - b),
+      last: this.#last,
+      // All that the spike lasted is skipped, and the margin after it.
+      policy: { reattempts, back, margin: margin + step - first, limit },
+    });
+    if (!plan.ok) {
+      const advice =
+        plan.stop === "diverged"
+          ? "training diverges; lower optimizer.learningRate or lengthen optimizer.warmup"
+          : `no checkpoint of step ${first} or before is there to go back to`;
+      throw new TriremeError("LOSS", `${reason}: ${advice}`);
+    }
+    this.#last = plan.spike;
+    const latest = plan.to + 1;
+    const again = plan.skip === skipped;
+    return { latest, skippedAt: (at) => (again ? skipped : plan.skip + latest - at) };
   }
 
   #anomaly(what: string, recent: readonly number[], value: number): string | undefined {

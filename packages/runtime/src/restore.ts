@@ -3,7 +3,7 @@ import { TriremeError } from "@trireme/core";
 import type { Loader } from "@trireme/dataloader";
 import type { ResolvedRun } from "@trireme/run";
 import type { RunEvent } from "./event.ts";
-import { type Position, type RestoredState, readLoopState } from "./loop-state.ts";
+import { type RestoredState, readLoopState } from "./loop-state.ts";
 import type { CheckpointStore, Runtime, Snapshot } from "./runtime.ts";
 import { isDamaged } from "./store/storage.ts";
 
@@ -27,30 +27,26 @@ export async function restoreNewest(context: RestoreContext): Promise<RestoredSt
 }
 
 /**
- * Goes back to the newest whole checkpoint after at most `latest` steps, and removes later ones.
- * @throws TriremeError "LOSS" with `reason` where there is none to go back to.
+ * Goes back to the newest whole checkpoint after at most `latest` steps, of which there is one, and removes
+ * later ones. Returns the steps done there.
+ * @throws TriremeError "CHECKPOINT" as `restoreNewest` does, and where the store cannot remove any.
  */
-export async function restoreHealthy(
-  context: RestoreContext,
-  latest: number,
-  reason: string,
-): Promise<Position> {
+export async function restoreBefore(context: RestoreContext, latest: number): Promise<number> {
   const { store } = context;
   const steps = await stepsOf(store);
-  const healthy = steps.filter((step) => step <= latest);
-  const refuse = (why: string): TriremeError =>
-    new TriremeError("LOSS", `${reason}: training has diverged, and ${why}`);
-  if (healthy.length === 0) {
-    throw refuse(`no checkpoint of step ${latest} or before is there to go back to`);
+  const earlier = steps.filter((step) => step <= latest);
+  if (store.discardAfter === undefined && earlier.length < steps.length) {
+    throw new TriremeError(
+      "CHECKPOINT",
+      `the run goes back to step ${latest}, but its store cannot remove later checkpoints`,
+    );
   }
-  if (store.discardAfter === undefined && healthy.length < steps.length) {
-    throw refuse("the store cannot remove the checkpoints taken since");
+  const restored = await restoreFrom(context, earlier);
+  if (restored === undefined) {
+    throw new TriremeError("CHECKPOINT", `the checkpoint of step ${latest} has vanished`);
   }
-  const restored = await restoreFrom(context, healthy);
-  // healthy is not empty: something was restored, or all of it was damaged and that was thrown.
-  const { step, skipped } = restored!;
-  await store.discardAfter?.(step);
-  return { step, skipped };
+  await store.discardAfter?.(restored.step);
+  return restored.step;
 }
 
 async function restoreFrom(
@@ -79,7 +75,8 @@ async function restoreFrom(
   );
 }
 
-async function stepsOf(store: CheckpointStore): Promise<readonly number[]> {
+/** Steps of the complete checkpoints, newest first. */
+export async function stepsOf(store: CheckpointStore): Promise<readonly number[]> {
   if (store.steps !== undefined) return store.steps();
   const newest = await store.newest();
   return newest === undefined ? [] : [newest];

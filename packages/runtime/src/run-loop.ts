@@ -11,7 +11,7 @@ import { learningRate } from "./learning-rate.ts";
 import type { Position } from "./loop-state.ts";
 import type { CheckpointStore, Runtime, StepResult } from "./runtime.ts";
 import { LossGuard, type LossGuardOptions } from "./loss-guard.ts";
-import { type RestoreContext, restoreHealthy, restoreNewest } from "./restore.ts";
+import { type RestoreContext, restoreBefore, restoreNewest, stepsOf } from "./restore.ts";
 import { Saver } from "./saver.ts";
 
 /** What the loop needs besides the run. */
@@ -159,16 +159,16 @@ async function guarded(
     context?.on({ kind: "spike", step, reason });
     return undefined;
   }
-  guard.wentBack(reason);
   if (context === undefined) {
     const why = "there is no store of checkpoints to go back to";
     throw new TriremeError("LOSS", `${reason}: training has diverged, and ${why}`);
   }
   await saver?.wentBack();
-  const to = await restoreHealthy(context, verdict.latest, reason);
-  // The batch after the last one read comes next, whatever has been skipped by then and before.
-  const next = { step: to.step, skipped: step + 1 + skipped - to.step };
-  context.on({ kind: "rollback", step, to: next.step, skipped: next.skipped, reason });
+  const { store, on } = context;
+  const { latest, skippedAt } = guard.goBack(await stepsOf(store), { step, skipped }, reason);
+  const to = await restoreBefore(context, latest);
+  const next = { step: to, skipped: skippedAt(to) };
+  on({ kind: "rollback", step, to, skipped: next.skipped, reason });
   return next;
 }
 

@@ -31,26 +31,45 @@ describe("the guard", () => {
     expect(settled({ factor: 10 }).see(8, 19, 1).kind).toBe("healthy");
   });
 
-  it("goes back after as many spikes in a row as it is patient, to before the first", () => {
+  it("goes back after as many spikes in a row as it is patient", () => {
     const guard = settled();
     expect(guard.see(8, 20, 1).kind).toBe("spike");
     expect(guard.see(9, 20, 1).kind).toBe("spike");
-    expect(guard.see(10, 20, 1)).toMatchObject({ kind: "go-back", latest: 8 });
+    expect(guard.see(10, 20, 1).kind).toBe("go-back");
     const recovering = settled();
     for (const [step, loss] of [20, 20, 2, 20, 20].entries()) {
       expect(recovering.see(8 + step, loss, 1).kind).not.toBe("go-back");
     }
-    const wary = settled({ before: 5, patience: 1 });
-    expect(wary.see(8, 20, 1)).toMatchObject({ kind: "go-back", latest: 3 });
+  });
+
+  it("goes back to before the first spike, and past the last one by the margin", () => {
+    const from = (options: object, saves: readonly number[]) => {
+      const guard = settled({ patience: 3, back: 0, margin: 2, ...options });
+      for (const step of [8, 9, 10]) guard.see(step, 20, 1);
+      const { latest, skippedAt } = guard.goBack(saves, { step: 10, skipped: 0 }, "step 10");
+      // The batch read next.
+      return [latest, latest + skippedAt(latest), skippedAt(latest - 1) - skippedAt(latest)];
+    };
+    // Eight steps done is the state before step 8.
+    expect(from({}, [9, 8, 4])).toEqual([8, 13, 1]);
+    expect(from({}, [9, 7, 4])).toEqual([7, 13, 1]);
+    expect(from({ back: 3 }, [8, 6, 5, 1])).toEqual([6, 13, 1]);
+    expect(from({ back: 4 }, [8, 6, 5, 1])).toEqual([5, 13, 1]);
+    // Where none is old enough, the oldest there is.
+    expect(from({ back: 100 }, [8, 6])).toEqual([6, 13, 1]);
+    // The first time over the same batches, which is enough where a host computed wrongly.
+    expect(from({ reattempts: 1 }, [8, 4])).toEqual([8, 8, 0]);
+    expect(() => from({}, [9, 10])).toThrow(
+      "step 10: no checkpoint of step 8 or before is there to go back to",
+    );
   });
 
   it("goes back at once from what is not finite, however few steps it has seen", () => {
     expect(new LossGuard().see(0, Number.NaN, 1)).toMatchObject({
       kind: "go-back",
       reason: "loss NaN",
-      latest: 0,
     });
-    expect(settled().see(8, 2, Infinity)).toMatchObject({ kind: "go-back", latest: 8 });
+    expect(settled().see(8, 2, Infinity)).toMatchObject({ kind: "go-back" });
   });
 
   it("does not compare a spike with spikes before it, nor the first steps with anything", () => {
@@ -64,6 +83,7 @@ describe("the guard", () => {
 
   it("refuses numbers that make no sense", () => {
     expect(() => new LossGuard({ factor: 1 })).toThrow("factor 1: it is above 1; 5 is usual");
+    expect(() => new LossGuard({ margin: 0 })).toThrow("margin 0: it is an integer of at least 1");
     expect(() => new LossGuard({ patience: 0 })).toThrow(
       "patience 0: it is an integer of at least 1",
     );
@@ -90,7 +110,7 @@ class SpikingRuntime extends FakeRuntime {
   }
 }
 
-const guard = { settle: 3, patience: 3 };
+const guard = { settle: 3, patience: 3, back: 0, margin: 1 };
 const from6to8 = ({ step }: Batch): number => (step >= 6 && step <= 8 ? 1e3 : 1);
 
 describe("a run under guard", () => {
@@ -103,13 +123,13 @@ describe("a run under guard", () => {
     const loader = smallLoader();
     const summary = await runLoop({ run, runtime, loader, store, guard, on });
     expect(summary).toMatchObject({ reason: "done", step: 10 });
-    expect(runtime.batches).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    expect(runtime.batches).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13]);
     expect(runtime.calls).toContain("restore 6");
     const told = events.filter(({ kind }) => kind === "spike" || kind === "rollback");
     expect(told).toMatchObject([
       { kind: "spike", step: 6 },
       { kind: "spike", step: 7 },
-      { kind: "rollback", step: 8, to: 6, skipped: 3 },
+      { kind: "rollback", step: 8, to: 6, skipped: 4 },
     ]);
     // Those of steps 7 and 8 of the first attempt are gone, and taken again.
     expect([...store.saves.keys()]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
@@ -117,7 +137,7 @@ describe("a run under guard", () => {
     // The same as a run whose data never had those batches.
     const clean = new SpikingRuntime(() => 1);
     const skipping = smallLoader();
-    const without = { ...skipping, batch: (s: number) => skipping.batch(s < 6 ? s : s + 3) };
+    const without = { ...skipping, batch: (s: number) => skipping.batch(s < 6 ? s : s + 4) };
     await runLoop({ run, runtime: clean, loader: without });
     expect(runtime.weight).toBe(clean.weight);
   });
@@ -140,7 +160,7 @@ describe("a run under guard", () => {
     // It stopped where it went back to, which must not be resumed without the skip.
     const second = new SpikingRuntime(from6to8);
     await runLoop({ run, runtime: second, loader: smallLoader(), store: kept, guard });
-    expect(second.batches[0]).toBe(9);
+    expect(second.batches[0]).toBe(10);
     expect(second.weight).toBe(whole.weight);
   });
 
@@ -159,7 +179,7 @@ describe("a run under guard", () => {
       guard,
     };
     await expect(runLoop(store === undefined ? options : { ...options, store })).rejects.toThrow(
-      new RegExp(`^step 8: loss .* training has diverged, and ${reason}`),
+      new RegExp(`^step 8: loss .*: .*${reason}`),
     );
   });
 
@@ -171,10 +191,10 @@ describe("a run under guard", () => {
       runtime,
       loader: smallLoader(),
       store: new MemoryStore(),
-      guard: { ...guard, rollbacks: 2 },
+      guard: { ...guard, limit: 2 },
     });
     await expect(failed).rejects.toThrow(
-      /loss NaN, after going back 2 times: training diverges; lower optimizer\.learningRate/,
+      /^step 4: loss NaN: training diverges; lower optimizer\.learningRate/,
     );
     expect(runtime.calls.filter((call) => call === "restore 4")).toHaveLength(2);
   });

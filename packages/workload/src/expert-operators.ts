@@ -10,6 +10,8 @@ import { type Plan, bytesOf } from "./plan.ts";
 
 /** Rows of routed tokens on one rank in one microbatch. */
 export interface ExpertRows {
+  /** Rows that travel: those that leave for experts, or one for each rank that a token has experts on. */
+  readonly exchanged: number;
   /** Rows that leave it for experts: its tokens times `active`, or up to the capacity. */
   readonly sent: number;
   /** Rows that its experts compute, padding included. */
@@ -24,7 +26,10 @@ export function expertRows(e: Experts, p: Plan): ExpertRows {
   const even = tokens * e.active;
   // Capacity pads every expert to the same rows, and drops what is beyond.
   const filled = p.expertCapacity === undefined ? even : even * p.expertCapacity;
-  return { sent: filled, computed: filled * p.etp, held: e.count / p.ep };
+  // Under even load a token has an expert on a given rank with probability 1 − (1 − 1/ep)^active.
+  const ranks = p.ep * (1 - (1 - 1 / p.ep) ** e.active);
+  const exchanged = p.dispatch === "unique" ? (filled * ranks) / e.active : filled;
+  return { exchanged, sent: filled, computed: filled * p.etp, held: e.count / p.ep };
 }
 
 /** Tokens that one rank routes: sequence parallelism leaves each to one rank. */

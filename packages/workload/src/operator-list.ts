@@ -81,7 +81,8 @@ export class OperatorList {
   ): void {
     const e = this.element;
     const quantised = (o.quantise ?? true) ? this.plan.matrixPrecision : undefined;
-    const form = quantised ?? this.plan.precision;
+    const fused = kind === "grouped-gemm" && this.plan.groupedKernel ? "-fused" : "";
+    const form = `${quantised ?? this.plan.precision}${fused}`;
     const operand = quantised === undefined ? e : quantised === "fp8" ? 1 : 0.5;
     const flops = 2 * rows * inner * out;
     const weights = groups * inner * out;

@@ -42,6 +42,7 @@ type Choice =
   | "contextExchange"
   | "dispatch"
   | "offload"
+  | "cudaGraphs"
   | "precision"
   | "gradientPrecision";
 
@@ -49,8 +50,9 @@ const choices: readonly (readonly [Choice, readonly string[]])[] = [
   ["schedule", pipelineSchedules],
   ["recompute", ["none", "selective", "operators", "rematerialise", "full"]],
   ["contextExchange", ["ring", "all-gather", "all-to-all"]],
-  ["dispatch", ["all-to-all", "all-gather"]],
+  ["dispatch", ["all-to-all", "unique", "all-gather"]],
   ["offload", ["none", "optimizer"]],
+  ["cudaGraphs", ["none", "routing", "all"]],
   ["precision", ["fp32", "bf16", "fp16"]],
   ["gradientPrecision", ["fp32", "bf16", "fp16"]],
 ];

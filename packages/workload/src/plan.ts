@@ -30,8 +30,11 @@ export interface Plan {
   readonly ep: number;
   /** Expert-tensor-parallel ranks: each routed expert's matrices are split over them. */
   readonly etp: number;
-  /** How tokens reach experts: each to the ranks of its own, or all to all ranks of the group (MegaScale-MoE §3.2). */
-  readonly dispatch: "all-to-all" | "all-gather";
+  /**
+   * How tokens reach experts: once for each of theirs, once for each rank that holds some of theirs (DeepEP),
+   * or all of them to all ranks of the group (MegaScale-MoE §3.2).
+   */
+  readonly dispatch: "all-to-all" | "unique" | "all-gather";
   /** Rows of an expert in multiples of an even share, padded to it, the rest dropped (GShard); left out, none is dropped. */
   readonly expertCapacity?: number;
   /** Chunks of the model on each pipeline rank ("virtual pipeline"); 1 without interleaving. */
@@ -81,6 +84,10 @@ export interface Plan {
   readonly fusedNorm: boolean;
   /** Activation, rotary embedding and loss in one kernel each; else as elementary operations. */
   readonly fusedElementwise: boolean;
+  /** The products of all experts of a rank in one kernel (CUTLASS, torch._grouped_mm); else a library call for each. */
+  readonly groupedKernel: boolean;
+  /** What is launched from recorded CUDA graphs, without the framework's time: nothing, routers and permutations, or all. */
+  readonly cudaGraphs: "none" | "routing" | "all";
   /** Dropout probability of attention scores and residual branches; 0 for none. */
   readonly dropout: number;
   /** Gradient reduction and parameter gathering run behind backward and forward, not after them. */
@@ -137,6 +144,8 @@ export function definePlan(model: Model, o: PlanOptions): Plan {
     fusedSoftmax: o.fusedSoftmax ?? true,
     fusedNorm: o.fusedNorm ?? true,
     fusedElementwise: o.fusedElementwise ?? true,
+    groupedKernel: o.groupedKernel ?? false,
+    cudaGraphs: o.cudaGraphs ?? "none",
     dropout: o.dropout ?? 0,
     overlapDataParallel: o.overlapDataParallel ?? false,
     overlapGradientProducts: o.overlapGradientProducts ?? true,

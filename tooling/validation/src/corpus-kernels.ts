@@ -50,13 +50,15 @@ function productOf(row: CorpusRow, precision: ProductPrecision): Kernel | string
   const p = row.parallel;
   const [m, n, k] = ["M", "N", "K"].map((key) => number(p, key));
   if (m === undefined || n === undefined || k === undefined) return "missing: M, N, K";
-  const groups = groupsOf(row) ?? 1;
+  const stated = groupsOf(row);
+  const groups = stated ?? 1;
+  const kind = stated === undefined ? "gemm" : "grouped-gemm";
   const whole = text(p, "pass_").startsWith("fwd+bwd");
   const each = splitOver(row, groups, m, k);
   const operators = whole
     ? forwardAndBackward(groups, each.m, n, k, precision)
-    : [product(precision, groups, each.m, n, each.k)];
-  const flops = operators.reduce((sum, o) => sum + (o.kind === "gemm" ? o.flops : 0), 0);
+    : [product(kind, precision, groups, each.m, n, each.k)];
+  const flops = operators.reduce((sum, o) => sum + (o.kind === "activation" ? 0 : o.flops), 0);
   const micro = number(row.measured, "time_us");
   const rate = number(row.measured, "tflops");
   const measured =
@@ -80,7 +82,9 @@ function splitOver(row: CorpusRow, groups: number, m: number, k: number): { m: n
   return row.notes.startsWith("wgrad") ? { m, k: k / groups } : { m: m / groups, k };
 }
 
+/** `batch` products of m rows each; grouped, in one kernel. */
 function product(
+  kind: "gemm" | "grouped-gemm",
   precision: ProductPrecision,
   batch: number,
   m: number,
@@ -88,12 +92,14 @@ function product(
   k: number,
 ): Operator {
   const operand = precision === "bf16" ? 2 : precision === "fp8" ? 1 : 0.5;
+  const form = kind === "gemm" ? precision : `${precision}-fused`;
+  const rows = kind === "gemm" ? m : batch * m;
   return {
-    key: `gemm/${precision}/forward/${batch}x${m}x${n}x${k}`,
-    kind: "gemm",
-    form: precision,
+    key: `${kind}/${form}/forward/${batch}x${rows}x${n}x${k}`,
+    kind,
+    form,
     pass: "forward",
-    shape: [batch, m, n, k],
+    shape: [batch, rows, n, k],
     flops: 2 * batch * m * n * k,
     bytes: batch * (operand * k * (m + n) + 2 * m * n),
     count: 1,
@@ -109,9 +115,9 @@ function forwardAndBackward(
   precision: ProductPrecision,
 ): Operator[] {
   const products = [
-    product(precision, groups, m, n, k),
-    product(precision, groups, m, k, n),
-    product(precision, groups, n, k, m),
+    product("grouped-gemm", precision, groups, m, n, k),
+    product("grouped-gemm", precision, groups, m, k, n),
+    product("grouped-gemm", precision, groups, n, k, m),
   ];
   if (precision === "bf16") return products;
   return [...products, cast(groups * m, k), cast(groups * n, k), cast(groups * m, n)];

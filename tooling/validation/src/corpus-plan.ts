@@ -20,13 +20,15 @@ export function describe(row: CorpusRow): Described | string {
 
 /** Work that the estimator does not know. */
 function notCovered(row: CorpusRow): string | undefined {
-  if (object(row.model, "moe") !== undefined) return "not covered: mixture of experts";
   if (object(row.model, "mamba") !== undefined || text(row.model, "attn").includes("mamba"))
     return "not covered: state-space layers";
-  if (text(row.model, "attn").startsWith("mla")) return "not covered: multi-head latent attention";
+  const attention = text(row.model, "attn");
+  if (attention !== "" && latentOf(attention) === undefined) {
+    return `not covered: attention ${attention}`;
+  }
   if (number(row.model, "encoder_seq") !== undefined) return "not covered: encoders";
   const task = text(row.parallel, "task");
-  if (task.includes("lora")) return "not covered: adapters";
+  if (task.includes("lora")) return "not covered: packed adapter runs";
   if (text(row.parallel, "arch_changes").includes("swa"))
     return "not covered: sliding window, parallel block";
   if (text(row.parallel, "cpu_offload") === "true") return "not covered: offloading";
@@ -50,6 +52,8 @@ function modelOf(row: CorpusRow): ModelOptions | string {
   const kvHeads = number(f, "kv_heads");
   const ffn = number(f, "ffn");
   const headDim = number(f, "head_dim");
+  const latent = latentOf(text(f, "attn"));
+  const experts = expertsOf(row, ffn ?? 4 * hidden!);
   return {
     name: text(f, "name"),
     layers: layers!,
@@ -57,14 +61,119 @@ function modelOf(row: CorpusRow): ModelOptions | string {
     heads: heads!,
     vocab: vocab!,
     context: sequence!,
-    activation: gated ? "swiglu" : act === "squared_relu" ? "squared-relu" : "gelu",
+    activation:
+      act === "geglu"
+        ? "geglu"
+        : gated
+          ? "swiglu"
+          : act === "squared_relu"
+            ? "squared-relu"
+            : "gelu",
     norm: gated ? "rmsnorm" : "layernorm",
     position: !gated && act !== "squared_relu" ? "learned" : "rotary",
     bias: !gated && act !== "squared_relu",
     tied: text(f, "tied") === "" ? !gated : text(f, "tied") === "true",
     ...(kvHeads === undefined ? {} : { kvHeads }),
     ...(ffn === undefined ? {} : { ffn }),
-    ...(headDim === undefined ? {} : { headDim }),
+    ...(headDim === undefined || latent !== undefined ? {} : { headDim }),
+    ...(latent === undefined ? {} : { latent }),
+    ...(experts === undefined ? {} : { experts }),
+    prediction: predictionOf(row),
+  };
+}
+
+/** "mla(q_lora=1536,kv_lora=512,nope=128,rope=64,v=128)"; undefined for anything else. */
+function latentOf(attention: string): ModelOptions["latent"] {
+  if (!attention.startsWith("mla(")) return undefined;
+  const width = (key: string): number | undefined => {
+    const found = new RegExp(`[(,]${key}=(\\d+)`).exec(attention)?.[1];
+    return found === undefined ? undefined : Number(found);
+  };
+  const [keyValueRank, nopeDim, ropeDim, valueDim] = ["kv_lora", "nope", "rope", "v"].map(width);
+  if (
+    keyValueRank === undefined ||
+    nopeDim === undefined ||
+    ropeDim === undefined ||
+    valueDim === undefined
+  ) {
+    return undefined;
+  }
+  return { queryRank: width("q_lora") ?? 0, keyValueRank, nopeDim, ropeDim, valueDim };
+}
+
+function expertsOf(row: CorpusRow, ffn: number): ModelOptions["experts"] {
+  const e = object(row.model, "moe");
+  if (e === undefined) return undefined;
+  const count = number(e, "experts");
+  const active = number(e, "topk");
+  if (count === undefined || active === undefined) return undefined;
+  const own = number(e, "ffn") ?? ffn;
+  return {
+    count,
+    active,
+    ffn: own,
+    sharedFfn: number(e, "shared_ffn") ?? (number(e, "shared") ?? 0) * own,
+    denseLayers: number(e, "dense_layers") ?? 0,
+    every: number(e, "every") ?? 1,
+  };
+}
+
+/** DeepSeek-V3 costs 249.7 GFLOP a token without its prediction module and about 260 with it, by Megatron-Bridge's count. */
+function predictionOf(row: CorpusRow): number {
+  const counted = number(row.derived, "gflops_per_token") ?? 0;
+  const stated = number(row.parallel, "mtp_layers") ?? number(row.model, "mtp_layers");
+  return stated ?? (text(row.model, "name") === "deepseek-v3" && counted > 255 ? 1 : 0);
+}
+
+/** "capacity factor 2": what an expert takes at most, and is padded to. */
+function capacity(routing: string): Pick<PlanOptions, "expertCapacity"> {
+  const factor = /capacity factor (\d+(\.\d+)?)/.exec(routing)?.[1];
+  return factor === undefined ? {} : { expertCapacity: Number(factor) };
+}
+
+/** What a row records in graphs; Megatron-Bridge's recipes with experts do so with routers from release 25.11 on. */
+function graphs(row: CorpusRow): "none" | "routing" | "all" {
+  const stated = JSON.stringify(row.parallel["cuda_graph"] ?? "");
+  if (/full iteration/.test(stated)) return "all";
+  if (/moe_router/.test(stated)) return "routing";
+  const release = /^mbridge-(\d+\.\d+)/.exec(row.id)?.[1];
+  return release !== undefined && Number(release) >= 25.11 ? "routing" : "none";
+}
+
+/** Expert parallelism; who states none trains every expert on every replica. */
+function expertPlan(
+  row: CorpusRow,
+  tp: number,
+): Pick<
+  PlanOptions,
+  | "ep"
+  | "etp"
+  | "dispatch"
+  | "groupedKernel"
+  | "cudaGraphs"
+  | "cudaGraphs"
+  | "overlapExpertParallel"
+  | "expertCapacity"
+> {
+  if (object(row.model, "moe") === undefined) return {};
+  const f = row.parallel;
+  const stated = number(f, "etp");
+  const overlap = text(f, "overlap");
+  return {
+    ep: number(f, "ep") ?? 1,
+    // Megatron-LM splits experts as the rest unless told otherwise; Megatron-Bridge's recipes tell it.
+    etp: stated ?? (row.dataset === "mbridge" ? 1 : tp),
+    overlapExpertParallel:
+      /a2a overlap|dispatch\/combine overlapped/.test(overlap) && !/off|per recipe/.test(overlap),
+    // Megatron-Bridge's performance recipes dispatch by DeepEP, or HybridEP on NVLink racks.
+    dispatch:
+      row.dataset === "mbridge" || /deepep|hybridep/.test(text(f, "moe_dispatcher"))
+        ? "unique"
+        : "all-to-all",
+    // torchao trains experts by torch._grouped_mm.
+    groupedKernel: row.dataset === "torchtitan",
+    cudaGraphs: graphs(row),
+    ...capacity(text(f, "moe_routing")),
   };
 }
 
@@ -93,7 +202,9 @@ function planOf(row: CorpusRow): PlanOptions | string {
     vpp,
     microbatch,
     globalBatch,
-    sequenceParallel: text(f, "sp") === "true",
+    // Megatron-LM trains experts under tensor parallelism with sequence parallelism only.
+    sequenceParallel:
+      text(f, "sp") === "true" || (tp > 1 && object(row.model, "moe") !== undefined),
     zero: zeroStage(row),
     recompute: recomputation(text(f, "recompute")),
     flashAttention:
@@ -106,6 +217,7 @@ function planOf(row: CorpusRow): PlanOptions | string {
     ...conventions(text(f, "framework")),
     ...fusion(row),
     ...overlap,
+    ...expertPlan(row, tp),
   };
 }
 
@@ -141,8 +253,11 @@ function zeroStage(row: CorpusRow): 0 | 1 | 2 | 3 {
   return stage.startsWith("1") ? 1 : 0;
 }
 
-function recomputation(stated: string): "none" | "selective" | "operators" | "full" {
+function recomputation(
+  stated: string,
+): "none" | "selective" | "operators" | "rematerialise" | "full" {
   if (stated.startsWith("full")) return "full";
+  if (/moe_act|layernorm|norm,act/.test(stated)) return "rematerialise";
   if (/selective \((per-)?op|selective op/.test(stated)) return "operators";
   return /selective( \(attention core\)|:core_attn|\? \(not stated\))?$/.test(stated)
     ? "selective"

@@ -9,7 +9,7 @@ import { type BitClass, bitClasses } from "../corruption/bits.ts";
 import type { Cause } from "./causes.ts";
 import { type Component, type Units, checkUnits, unitsOf } from "./component.ts";
 import { drawCause } from "./draw-cause.ts";
-import { checkLaw, drawFailure } from "./law.ts";
+import { checkLaw, cumulativeHazard, drawFailure } from "./law.ts";
 import { type Lemons, lemonPopulations } from "./lemons.ts";
 import { Population } from "./population.ts";
 import type { Effect, FaultSource, Persistence } from "./source.ts";
@@ -68,7 +68,7 @@ export class FaultStream {
         source,
         units,
         unit: part.unit,
-        population: new Population(part.count, part.law, rng.fork(2 * j)),
+        population: new Population(part.count, part.law, rng.fork(2 * j), source.age),
         rng: rng.fork(2 * j + 1),
       }));
     });
@@ -150,9 +150,15 @@ function drawWeighted<K extends string>(
   return keys.findLast((key) => weights[key] > 0)!;
 }
 
-function checkSource({ name, law, effect }: FaultSource, units: Units): void {
+function checkSource({ name, law, effect, age = 0 }: FaultSource, units: Units): void {
   checkUnits(units, name);
   checkLaw(law);
+  if (!(age >= 0 && cumulativeHazard(law, age) < Infinity)) {
+    throw new TriremeError(
+      "FAULTS",
+      `source ${name}: no unit lives to the age of ${age} s by its law`,
+    );
+  }
   switch (effect.kind) {
     case "stop":
       checkWeights(

@@ -6,7 +6,7 @@
  * is comes from a sparse shuffle. Units that have failed and were renewed wait in a heap.
  */
 import { Heap, type Rng, type Seconds } from "@trireme/core";
-import { type FailureLaw, drawHazard, inverseHazard } from "./law.ts";
+import { type FailureLaw, cumulativeHazard, drawHazard, inverseHazard } from "./law.ts";
 
 interface Strike {
   readonly time: Seconds;
@@ -25,14 +25,18 @@ export class Population {
   readonly #moved = new Map<number, number>();
   #fresh: number;
   #first: Strike | undefined;
-  #hazard = 0;
+  /** Gathered by the units that never failed when the last of them drawn does. */
+  #hazard: number;
+  readonly #age: Seconds;
 
-  /** @param law A checked law of one unit; all units are new at time 0. */
-  constructor(units: number, law: FailureLaw, rng: Rng) {
+  /** @param law A checked law of one unit. @param age Age of all units at time 0. */
+  constructor(units: number, law: FailureLaw, rng: Rng, age: Seconds = 0) {
     this.#units = units;
     this.#law = law;
     this.#rng = rng;
     this.#fresh = units;
+    this.#age = age;
+    this.#hazard = cumulativeHazard(law, age);
     if (units > 0) this.#draw(0);
   }
 
@@ -61,7 +65,9 @@ export class Population {
       this.#strikes.push({ time, unit: this.#rng.integer(this.#units) });
     } else if (this.#fresh > 0) {
       this.#hazard += drawHazard(this.#rng) / this.#fresh;
-      this.#first = { time: inverseHazard(this.#law, this.#hazard), unit: this.#shuffled() };
+      // An inverse that is found by bisection may fall short of the age by its last digits.
+      const time = Math.max(0, inverseHazard(this.#law, this.#hazard) - this.#age);
+      this.#first = { time, unit: this.#shuffled() };
       this.#strikes.push(this.#first);
     }
   }

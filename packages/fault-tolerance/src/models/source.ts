@@ -2,6 +2,7 @@
  * What can go wrong, as data: a source is one component of the cluster, the law by which each of its
  * units fails, and what a failure does.
  */
+import type { Seconds } from "@trireme/core";
 import type { BitClass } from "../corruption/bits.ts";
 import type { Cause } from "./causes.ts";
 import type { Component } from "./component.ts";
@@ -35,4 +36,6 @@ export interface FaultSource {
   /** Time between failures of one unit, renewed at each. */
   readonly law: FailureLaw;
   readonly effect: Effect;
+  /** Age of the units at time 0, of which they have not failed; 0 by default: all are new. */
+  readonly age?: Seconds;
 }

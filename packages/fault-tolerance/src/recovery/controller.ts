@@ -207,13 +207,12 @@ export class RecoveryController {
     const begins = state.phase === "training";
     // A host lost while halting needs no further generation: the one to come has not begun.
     const generation = state.generation + (begins ? 1 : 0);
-    const left = (host: number): boolean => !evidence.has(host);
     const record = {
       ...state,
       phase: "halting" as const,
       generation,
-      members: evidence.size > 0 ? state.members.filter(left) : state.members,
-      standbys: evidence.size > 0 ? state.standbys.filter(left) : state.standbys,
+      members: without(state.members, evidence),
+      standbys: without(state.standbys, evidence),
       evicted: evidence.size > 0 ? new Map([...state.evicted, ...evidence]) : state.evicted,
       check: begins ? false : state.check,
       ...change,
@@ -227,15 +226,16 @@ export class RecoveryController {
   }
 
   #evict(evidence: Evidence, now: Seconds): void {
-    const { members, standbys, evicted } = this.#record;
-    if (members.some((host) => evidence.has(host))) {
+    const { standbys, evicted } = this.#record;
+    for (const host of evidence.keys()) {
+      if (!this.#roster.isMember(host)) continue;
       this.#halt(evidence, now);
       return;
     }
     // Standbys alone: training goes on.
     this.#record = {
       ...this.#record,
-      standbys: standbys.filter((host) => !evidence.has(host)),
+      standbys: without(standbys, evidence),
       evicted: new Map([...evicted, ...evidence]),
     };
   }
@@ -312,8 +312,7 @@ export class RecoveryController {
       this.#stop("too-few-hosts", `${count}, but at least ${Math.max(minimum, 1)} must train`);
       return;
     }
-    const hired = new Set(next.hired);
-    const rest = standbys.filter((host) => !hired.has(host));
+    const rest = standbys.filter((host) => !next.hired.includes(host));
     const { pending, ...state } = this.#record;
     // What to go back to is the last version that has committed a step.
     const { previous = state.version } = state;
@@ -347,4 +346,14 @@ export class RecoveryController {
     if (!member && phase !== "stopped") return { kind: "halt", generation: 0 };
     return { kind: "halt", generation, ...(check && phase === "halting" ? { check } : {}) };
   }
+}
+
+/** A list less a few of its hosts; itself where it has none of them. */
+function without(hosts: readonly number[], few: Evidence): readonly number[] {
+  let rest = hosts;
+  for (const host of few.keys()) {
+    const at = rest.indexOf(host);
+    if (at >= 0) rest = rest.toSpliced(at, 1);
+  }
+  return rest;
 }

@@ -2,7 +2,7 @@
 export interface MembershipInput {
   /** Members of the last generation by rank, evicted ones included. */
   readonly layout: readonly number[];
-  /** Those of them that are left. */
+  /** Those of them that are left, in the same order. */
   readonly kept: readonly number[];
   /** Standbys that could be hired, in order of preference. */
   readonly ready: readonly number[];
@@ -28,15 +28,17 @@ export interface Membership {
 export function nextMembership(input: MembershipInput): Membership {
   const { layout, kept, ready, target, unit } = input;
   const size = Math.min(target, Math.floor((kept.length + ready.length) / unit) * unit);
-  const here = new Set(kept);
   const members: number[] = [];
   const holes: number[] = [];
+  let survivors = 0;
   for (let rank = 0; rank < size; rank++) {
     const host = layout[rank];
-    if (host !== undefined && here.delete(host)) members.push(host);
-    else holes.push(members.push(-1) - 1);
+    if (host !== undefined && kept[survivors] === host) {
+      survivors++;
+      members.push(host);
+    } else holes.push(members.push(-1) - 1);
   }
-  const later = kept.filter((host) => here.has(host));
+  const later = kept.slice(survivors);
   const hired: number[] = [];
   for (const rank of holes) {
     let host = later.shift();

@@ -20,6 +20,13 @@ export class Beats {
     return this.#at(first + turn);
   }
 
+  /** The host's last beat up to a time; negative where it has had none. */
+  last(host: number, until: Seconds): Seconds {
+    const first = this.#first(until);
+    const turn = (((host - first) % this.#hosts) + this.#hosts) % this.#hosts;
+    return this.#at(first + turn - this.#hosts);
+  }
+
   /** The latest of the first beats after a time of hosts that satisfy `among`; −Infinity of none. */
   latest(after: Seconds, among: (host: number) => boolean): Seconds {
     const first = this.#first(after);

@@ -8,7 +8,7 @@
 import { TriremeError, type Seconds } from "@trireme/core";
 
 import { RecoveryController } from "../recovery/controller.ts";
-import type { Order } from "../recovery/protocol.ts";
+import type { Order, Report } from "../recovery/protocol.ts";
 import type { ControllerRecord } from "../recovery/record.ts";
 import { Beats } from "./beats.ts";
 import { EventLoop } from "./event-loop.ts";
@@ -29,6 +29,13 @@ interface Soloist {
   pending: number;
 }
 
+/** What it says besides: evidence, and as of when it speaks, now if left out. */
+interface Said {
+  readonly fault?: Exclude<Report["fault"], undefined>;
+  readonly reason?: string;
+  readonly as?: Seconds;
+}
+
 export class RunPlay {
   readonly #input: RunInput;
   readonly #controller: RecoveryController;
@@ -41,6 +48,8 @@ export class RunPlay {
   readonly #broken = new Set<number>();
   readonly #spans: GenerationSpan[] = [];
   #record: ControllerRecord;
+  /** Hosts by rank whose marks `#member` holds. */
+  #ranks: readonly number[] = [];
   /** When the present phase was decided. */
   #turned: Seconds = 0;
   #progress!: Progress;
@@ -148,7 +157,6 @@ export class RunPlay {
     if (next === last) return;
     const { now } = this.#loop;
     this.#record = next;
-    this.#productive += (next.committed - last.committed) * this.#progress.input.stepTime;
     const turned = next.phase !== last.phase || next.generation !== last.generation;
     if (turned || next.evicted !== last.evicted || next.standbys !== last.standbys) {
       this.#input.on?.({ at: now, record: next });
@@ -167,7 +175,7 @@ export class RunPlay {
   #awaitCohort(): void {
     const { generation } = this.#record;
     const at = this.#cohortLeft;
-    if (at === -Infinity || at < this.#loop.now) return;
+    if (at === -Infinity) return;
     this.#loop.at(at, () => {
       if (this.#record.phase === "halting" && this.#record.generation === generation) this.#sync();
     });
@@ -178,8 +186,15 @@ export class RunPlay {
     const { members, generation, committed } = record;
     const { step, checkpoint } = times;
     this.#turned = now;
-    this.#member.fill(0);
-    for (const host of members) this.#member[this.#index.get(host)!] = 1;
+    // Most ranks keep their host.
+    const before = this.#ranks;
+    this.#ranks = members;
+    for (let rank = 0; rank < before.length; rank++) {
+      if (members[rank] !== before[rank]) this.#member[this.#index.get(before[rank]!)!] = 0;
+    }
+    for (let rank = 0; rank < members.length; rank++) {
+      if (members[rank] !== before[rank]) this.#member[this.#index.get(members[rank]!)!] = 1;
+    }
     this.#progress = new Progress({
       generation,
       members: members.length,
@@ -203,21 +218,14 @@ export class RunPlay {
       if (member && (solo.joined !== generation || !solo.up)) return;
     }
     progress.began = now + this.#input.times.start;
-    if (this.#record.members.some((host) => this.#broken.has(host)))
-      progress.freeze(progress.began);
-    this.#loop.at(progress.began, () => {
-      if (progress !== this.#progress || this.#input.transport === "full") return;
-      // Whoever is well again is played no more.
-      for (const { host, up, pending } of this.#solo.values()) {
-        const out = this.#record.evicted.has(host);
-        if (up && pending === 0 && !out && !this.#broken.has(host)) this.#solo.delete(host);
-      }
-      this.#sync();
-    });
+    for (const host of this.#broken) {
+      if (this.#member[this.#index.get(host)!] === 1) progress.freeze(progress.began);
+    }
   }
 
   #end({ committed }: ControllerRecord, now: Seconds): void {
-    const { generation, members, ordered, step } = this.#progress.input;
+    const { generation, members, ordered, step, stepTime } = this.#progress.input;
+    this.#productive += (committed - step + 1) * stepTime;
     const began = Math.min(this.#progress.began, now);
     const done = this.#progress.done(now);
     this.#spans.push({ generation, members, ordered, began, ended: now, step, done, committed });
@@ -256,6 +264,9 @@ export class RunPlay {
     } else if (phase === "training" && member && beat <= now) solo.joined = generation;
     this.#solo.set(host, solo);
     this.#beat(solo);
+    // It may have said more than the cohort, which speaks of what all of its hosts have said.
+    const last = this.#beats.last(index, now);
+    if (last > 0 && solo.generation === generation) this.#report(solo, { as: last });
     return solo;
   }
 
@@ -263,27 +274,42 @@ export class RunPlay {
     this.#loop.at(this.#beats.next(solo.index, this.#loop.now), () => {
       if (!this.#speaks(solo)) return;
       this.#speak(solo);
-      this.#beat(solo);
+      if (this.#isLikeAll(solo)) {
+        this.#solo.delete(solo.host);
+        this.#sync();
+      } else this.#beat(solo);
     });
+  }
+
+  /** Whether a host need not be played any more: well, and idle or in training. */
+  #isLikeAll({ host, index, pending }: Soloist): boolean {
+    if (this.#input.transport === "full" || this.#record.phase !== "training") return false;
+    const busy = this.#member[index] === 1 && !(this.#progress.began <= this.#loop.now);
+    return !busy && pending === 0 && !this.#broken.has(host) && this.#solo.has(host);
   }
 
   #speaks(solo: Soloist): boolean {
     return solo.up && this.#solo.get(solo.host) === solo && !this.#record.evicted.has(solo.host);
   }
 
-  #speak(solo: Soloist, fault?: "host" | "software" | "loss", reason?: string): void {
+  #speak(solo: Soloist, said: Said = {}): void {
+    this.#obey(solo, this.#report(solo, said));
+  }
+
+  #report(solo: Soloist, said: Said): Order {
     const { now } = this.#loop;
+    const { fault, reason, as = now } = said;
     const { host, generation, joined } = solo;
     const trains = joined === generation && generation === this.#progress.input.generation;
-    const done = trains ? this.#progress.done(now) : 0;
-    const saved = trains ? this.#progress.saved(now) : 0;
+    const done = trains ? this.#progress.done(as) : 0;
+    const saved = trains ? this.#progress.saved(as) : 0;
     const evidence = fault === undefined ? {} : { fault };
     const text = reason === undefined ? {} : { reason };
     const report = { host, generation, done, saved, ...evidence, ...text };
     if (fault !== undefined) this.#sync();
     const order = this.#controller.report(report, now);
     this.#decided();
-    this.#obey(solo, order);
+    return order;
   }
 
   #obey(solo: Soloist, order: Order): void {
@@ -349,7 +375,7 @@ export class RunPlay {
         for (const host of struck) this.#broken.add(host);
         later(() => {
           for (const host of struck)
-            if (this.#speaks(own(host))) this.#speak(own(host), "host", cause);
+            if (this.#speaks(own(host))) this.#speak(own(host), { fault: "host", reason: cause });
         });
         return;
       case "software":
@@ -380,7 +406,7 @@ export class RunPlay {
     const solo = this.#apart(host);
     this.#sync();
     if (solo.generation === generation && solo.joined === generation && this.#speaks(solo)) {
-      this.#speak(solo, fault);
+      this.#speak(solo, { fault });
     }
   }
 

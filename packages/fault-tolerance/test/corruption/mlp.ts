@@ -18,6 +18,17 @@ export interface Weights {
   readonly b2: Float32Array;
 }
 
+/** The weights that an updated, end-to-end array holds. */
+export function split(all: Float32Array): Weights {
+  const [w1, b1, w2] = [I * H, I * H + H, I * H + H + H * O];
+  return {
+    w1: all.slice(0, w1),
+    b1: all.slice(w1, b1),
+    w2: all.slice(b1, w2),
+    b2: all.slice(w2),
+  };
+}
+
 export interface Step {
   readonly loss: number;
   /** All gradients, end to end, and the weights after the update. */
@@ -38,6 +49,7 @@ export function step(
   x: Float32Array,
   labels: readonly number[],
   hook: Hook,
+  corrupt: (product: Float32Array) => void = () => {},
 ): Step {
   let checksums = true;
   const product = (a: Float32Array, b: Float32Array, m: number, k: number, n: number) => {
@@ -51,6 +63,7 @@ export function step(
         c[i * n + j] = sum;
       }
     }
+    corrupt(c);
     if (!checkMatmul(a, b, c, { m, k, n }).ok) checksums = false;
     return c;
   };

@@ -4,6 +4,7 @@ import {
   type FaultSource,
   FaultStream,
   corruptionSource,
+  cumulativeHazard,
   drawFailure,
   drawLemons,
   failureRates,
@@ -136,6 +137,31 @@ describe("a fault stream", () => {
     expect(new Set(units).size).toBe(small.hosts);
   });
 
+  it("starts units at their age: those that wear out fail as the rest of their life has it", () => {
+    const law = { kind: "weibull", shape: 3, scale: days(100) } as const;
+    const bathtub = { kind: "bathtub", laws: [law, { kind: "exponential", mean: 1e12 }] } as const;
+    const [age, until] = [days(80), days(20)];
+    const chance = -Math.expm1(cumulativeHazard(law, age) - cumulativeHazard(law, age + until));
+    for (const each of [law, bathtub]) {
+      let failed = 0;
+      for (let seed = 0; seed < 60; seed++) {
+        const source = { ...outageLike("host", each), age };
+        const faults = faultsUntil(small, [source], { seed, until });
+        failed += new Set(faults.map(({ unit }) => unit)).size;
+      }
+      const hosts = 60 * small.hosts;
+      // Four binomial standard errors.
+      const error = 4 * Math.sqrt(hosts * chance * (1 - chance));
+      expect(Math.abs(failed - hosts * chance)).toBeLessThan(error);
+    }
+    const trace = outageLike("host", { kind: "trace", times: [5, 9] });
+    const old = (at: number) => (): FaultStream =>
+      new FaultStream(small, [{ ...trace, age: at }], { seed: 0 });
+    expect(old(6)().next).toBe(3);
+    expect(old(9)).toThrow("no unit lives to the age of 9 s");
+    expect(old(-1)).toThrow("age of -1 s");
+  });
+
   it("takes a whole ToR set or power feed at once", () => {
     const faults = faultsUntil(
       small,
@@ -210,6 +236,26 @@ describe("a fault stream", () => {
     const [expectedMarked, expectedRest] = [25 * 50 * perHost, 2023 * perHost];
     expect(Math.abs(marked - expectedMarked)).toBeLessThan(4 * Math.sqrt(expectedMarked));
     expect(Math.abs(rest - expectedRest)).toBeLessThan(4 * Math.sqrt(expectedRest));
+  });
+
+  it("numbers healthy units around the lemons: each fails once before any fails twice", () => {
+    const lemons = { hosts: [0, 7, 8, 9, 49], factor: 4 };
+    for (const component of ["accelerator", "nic", "host"] as const) {
+      // A shape of 200 makes all units fail within a few percent of their time.
+      const law = { kind: "weibull", shape: 200, scale: days(10) } as const;
+      const stream = new FaultStream(small, [outageLike(component, law)], { seed: 6, lemons });
+      const [healthy, marked] = [new Set<number>(), new Set<number>()];
+      while (stream.next < days(11)) {
+        const { unit, hosts } = stream.take();
+        if (lemons.hosts.includes(hosts[0]!)) marked.add(unit);
+        else {
+          expect(healthy.has(unit)).toBe(false);
+          healthy.add(unit);
+        }
+      }
+      const each = unitsOf(small, component).count / small.hosts;
+      expect([healthy.size, marked.size]).toEqual([45 * each, 5 * each]);
+    }
   });
 
   it("refuses what cannot strike, naming the value", () => {

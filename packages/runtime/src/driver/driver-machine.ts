@@ -46,6 +46,11 @@ export class DriverMachine {
   readonly #joinBy: Seconds;
   #record: DriverRecord;
   #controller: RecoveryController | undefined;
+  /**
+   * Members whose workers have all ended by themselves. Not in the record: they say it in every
+   * report, and with it what they have saved, which a driver that takes over must hear first.
+   */
+  readonly #finished = new Set<number>();
 
   /** @param record What the driver before has stored; a new run without it. */
   constructor(policy: DriverPolicy, now: Seconds, record?: DriverRecord) {
@@ -61,7 +66,7 @@ export class DriverMachine {
     // What contradicts itself is refused here, not when the last host has joined.
     void new RecoveryController(this.#options, now);
     this.#joinBy = now + joinDeadline;
-    this.#record = record ?? { hosts: new Map(), finished: [], stopRequested: false };
+    this.#record = record ?? { hosts: new Map(), stopRequested: false };
     if (record?.controller !== undefined) {
       this.#controller = new RecoveryController(this.#options, now, record.controller);
     }
@@ -200,7 +205,8 @@ export class DriverMachine {
       }
       return { host, ranks: entry.ranks, endpoint: entry.endpoint };
     });
-    this.#record = { ...this.#record, launch: planLaunch(generation, hosts), finished: [] };
+    this.#finished.clear();
+    this.#record = { ...this.#record, launch: planLaunch(generation, hosts) };
   }
 
   /** A stop is agreed on within one generation; a fault meanwhile ends the run where it stands. */
@@ -225,10 +231,9 @@ export class DriverMachine {
       const next = takeBound(stop, controller.members, host, bound);
       if (next !== stop) this.#record = { ...this.#record, stop: next };
     }
-    if (!finished || this.#record.finished.includes(host)) return;
-    const all = [...this.#record.finished, host];
-    this.#record = { ...this.#record, finished: all };
-    if (controller.members.some((member) => !all.includes(member))) return;
+    if (!finished) return;
+    this.#finished.add(host);
+    if (controller.members.some((member) => !this.#finished.has(member))) return;
     const step = this.#record.stop?.step;
     this.#end(true, step === undefined ? "finished" : `stopped as asked after step ${step}`);
   }

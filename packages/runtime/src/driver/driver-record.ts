@@ -19,8 +19,6 @@ export interface DriverRecord {
   readonly controller?: ControllerRecord;
   /** Launch of the newest generation that has begun to train. */
   readonly launch?: Launch;
-  /** Members whose workers have all ended by themselves in that generation. */
-  readonly finished: readonly number[];
   readonly stopRequested: boolean;
   readonly stop?: StopAgreement;
   readonly end?: RunEnd;

@@ -1,6 +1,12 @@
 export { type FileStoreOptions, fileStore } from "./file-store.ts";
 export { executeFileOperations, fileStorage } from "./file-storage.ts";
 export { type MemoryCopy, SnapshotCopier } from "./snapshot-copier.ts";
+export {
+  GenerationLoader,
+  type LoaderFailure,
+  decodeFeed,
+  encodeFeeds,
+} from "./generation-loader.ts";
 export { type MetricSink, jsonLinesFile } from "./json-lines.ts";
 export { type RunFolder, runFolder } from "./run-folder.ts";
 export { type Agent, type AgentEvent, type AgentOptions, startAgent } from "./driver/agent.ts";

@@ -39,9 +39,12 @@ export async function writeFiles(
       marked.push(await writeFile(storage, path, file, checksum));
       await syncing;
       syncing = storage.execute({ kind: "sync", path });
+      // Thrown when it is waited for; until then it must not count as unhandled.
+      syncing.catch(() => undefined);
     }
   } catch (error) {
-    await Promise.allSettled([syncing]);
+    // What failed first is what is told.
+    await syncing;
     throw error;
   }
   await syncing;

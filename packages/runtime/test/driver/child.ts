@@ -45,9 +45,9 @@ export function startChild(file: string, options: object): Child {
         const timer = setTimeout(
           () =>
             reject(
-              new Error(`waited 20 s for ${what}; heard ${JSON.stringify(said).slice(-2000)}`),
+              new Error(`waited 50 s for ${what}; heard ${JSON.stringify(said).slice(-2000)}`),
             ),
-          20_000,
+          50_000,
         );
         const listener = (word: Said): void => {
           if (!fits(word)) return;

@@ -14,7 +14,6 @@ const missing = spawnSync(program, ["--version"]).error !== undefined;
 
 const record = (step: number): DriverRecord => ({
   hosts: new Map([[0, { incarnation: "a", ranks: 8, endpoint: { address: "h", port: 1 } }]]),
-  finished: [],
   stopRequested: false,
   end: { ok: true, reason: "r", step },
 });

@@ -16,7 +16,6 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 const record = (step: number, reason = "r"): DriverRecord => ({
   hosts: new Map([[0, { incarnation: "a", ranks: 8, endpoint: { address: "h", port: 1 } }]]),
-  finished: [0],
   stopRequested: true,
   stop: { generation: 1, bounds: new Map([[0, step]]), step },
   end: { ok: true, reason, step },

@@ -69,6 +69,17 @@ describe("the driver's machine", () => {
     expect(machine.record).toBe(record);
   });
 
+  it("that took over ends a run only when it has heard what every member has saved", () => {
+    const first = new DriverMachine(policy, 0);
+    for (const host of [0, 1]) first.join(join(host), 0);
+    first.report(report(0, { begun: true, saved: 9, done: 9, finished: true }), 1);
+    const second = new DriverMachine(policy, 2, first.record);
+    second.report(report(1, { begun: true, saved: 9, done: 9, finished: true }), 3);
+    expect(second.record.end).toBeUndefined();
+    second.report(report(0, { begun: true, saved: 9, done: 9, finished: true }), 4);
+    expect(second.record.end).toEqual({ ok: true, reason: "finished", step: 9 });
+  });
+
   it("ends a stop that was asked for during a recovery where it stands", () => {
     const machine = new DriverMachine(policy, 0);
     for (const host of [0, 1]) machine.join(join(host), 0);

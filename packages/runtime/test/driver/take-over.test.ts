@@ -14,8 +14,8 @@ afterEach(async () => {
   cast = undefined;
 });
 
-/** Ports that are told to agents before anyone listens there. */
-let port = 20_000 + (process.pid % 20_000);
+/** Ports that agents are told before anyone listens there: below those that any connection may hold. */
+let port = 20_000 + (process.pid % 12_000);
 
 describe("a driver that is killed", () => {
   it("is taken over by the one that waits, and training goes on without a restart", async () => {

@@ -108,7 +108,7 @@ describe("driver and agents", () => {
 it("a host that nobody drives takes its workers down when its lease is over, and says so", async () => {
   job = newJob({ steps: 60, stepMs: 20 });
   const lease = { deadline: 1.5, lease: 1 };
-  const port = 30_000 + (process.pid % 10_000);
+  const port = 20_000 + (process.pid % 12_000);
   const first = await job.driver({ ...lease, listen: { port } });
   const agents = [0, 1].map((host) => job!.agent(host, first.endpoint));
   await job.until((event) => event.kind === "progress", "step 1");

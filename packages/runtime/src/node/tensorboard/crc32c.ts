@@ -6,8 +6,7 @@ const table = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** The checksum of the bytes. */
-export function crc32c(bytes: Uint8Array): number {
+function crc32c(bytes: Uint8Array): number {
   let crc = ~0;
   for (const byte of bytes) crc = (crc >>> 8) ^ table[(crc ^ byte) & 255]!;
   return ~crc >>> 0;
