@@ -20,7 +20,7 @@ export function exposedDataParallel(model: Model, plan: Plan, costs: PlanCosts):
 function exposedOnRank(plan: Plan, costs: PlanCosts, rank: number, model: Model): Seconds {
   if (plan.zero === 3) return 0;
   const { kinds, own } = costs;
-  const { kindOf } = own.list;
+  const { kindOf, onRank } = own.list;
   const network = own.communication;
   const shared = plan.zero > 0;
   let reduce = 0;
@@ -29,7 +29,7 @@ function exposedOnRank(plan: Plan, costs: PlanCosts, rank: number, model: Model)
     ["dp", "gradientBytes", plan.dp * plan.cp],
     ["edp", "expertGradientBytes", expertReplicas(plan)],
   ] as const) {
-    const gradients = sumOnRank(kinds, kindOf, plan.pp, rank, field);
+    const gradients = sumOnRank(kinds, own.list, rank, field);
     if (replicas === 1 || gradients === 0) continue;
     const weights = (gradients / bytesOf(plan.gradientPrecision)) * bytesOf(plan.precision);
     reduce += network.collective(shared ? "reduce-scatter" : "all-reduce", axis, gradients);
@@ -38,7 +38,7 @@ function exposedOnRank(plan: Plan, costs: PlanCosts, rank: number, model: Model)
   if (!plan.overlapDataParallel) return reduce + gather;
   let forward = 0;
   let backward = 0;
-  for (let s = rank; s < kindOf.length; s += plan.pp) {
+  for (const s of onRank[rank]!) {
     const k = kinds[kindOf[s]!]!;
     forward += k.forward;
     backward += k.inputGradient + k.weightGradient + k.recompute;

@@ -1,7 +1,14 @@
 /** What a training step costs on a cluster, by cause; a plan that cannot run is a result, not an error. */
 import { type Bytes, type Seconds, TriremeError, formatBytes } from "@trireme/core";
 import { type Cluster, hostOf } from "@trireme/topology";
-import { type Model, type Plan, microbatches, modelFlops, ranks } from "@trireme/workload";
+import {
+  type Model,
+  type Plan,
+  microbatches,
+  modelFlops,
+  ranks,
+  stageCopies,
+} from "@trireme/workload";
 import { exposedDataParallel } from "./data-parallel.ts";
 import { type Interval, interval } from "./interval.ts";
 import { type Memory, gpuOverhead, memoryOf } from "./memory.ts";
@@ -139,11 +146,12 @@ function breakDown(
   for (let rank = 1; rank < work.length; rank++) if (work[rank]! > work[busiest]!) busiest = rank;
   let tensorParallel = 0;
   let sharding = 0;
-  const { kindOf } = costs.own.list;
-  for (let s = busiest; s < kindOf.length; s += plan.pp) {
+  const { kindOf, onRank } = costs.own.list;
+  for (const s of onRank[busiest]!) {
     const k = costs.kinds[kindOf[s]!]!;
-    tensorParallel += m * (k.tensorParallelForward + k.tensorParallelBackward);
-    sharding += m * (k.shardingForward + k.shardingBackward);
+    const passes = m / stageCopies(plan);
+    tensorParallel += passes * (k.tensorParallelForward + k.tensorParallelBackward);
+    sharding += passes * (k.shardingForward + k.shardingBackward);
   }
   const pointToPoint = m * exposedSends(pipeline);
   const busy = m * work[busiest]!;
@@ -166,15 +174,17 @@ function breakDown(
 }
 
 function pipelineOf(plan: Plan, { own, kinds, pointToPoint }: PlanCosts): PipelineCosts {
-  const { kindOf } = own.list;
+  const { kindOf, onRank } = own.list;
   const forward = new Float64Array(kindOf.length);
   const backward = new Float64Array(kindOf.length);
+  const weightGradient = new Float64Array(kindOf.length);
   for (let s = 0; s < kindOf.length; s++) {
     const k = kinds[kindOf[s]!]!;
     forward[s] = k.forward;
     backward[s] = k.inputGradient + k.weightGradient + k.recompute;
+    weightGradient[s] = k.weightGradient;
   }
-  return pipelineFrom(plan, forward, backward, pointToPoint);
+  return pipelineFrom(plan, { forward, backward, weightGradient }, pointToPoint, onRank);
 }
 
 /** Devices of the plan on its first host, per core that computes at once. */
@@ -197,9 +207,9 @@ function sharedCores(
 }
 
 function optimizer(plan: Plan, cluster: Cluster, costs: PlanCosts): Seconds {
-  const { kindOf, rankKinds } = costs.own.list;
+  const { rankKinds } = costs.own.list;
   let slowest = 0;
   for (const rank of rankKinds)
-    slowest = Math.max(slowest, sumOnRank(costs.kinds, kindOf, plan.pp, rank, "update"));
+    slowest = Math.max(slowest, sumOnRank(costs.kinds, costs.own.list, rank, "update"));
   return slowest * crowding(plan, cluster);
 }

@@ -26,3 +26,4 @@ export {
   estimate,
   estimator,
 } from "./estimate.ts";
+export { stageActivations, stageWorkspace } from "./activation-memory.ts";

@@ -7,7 +7,6 @@ import type { Bytes } from "@trireme/core";
 import {
   type Model,
   type Plan,
-  type Stage,
   bytesOf,
   expertReplicas,
   lossVocab,
@@ -15,6 +14,7 @@ import {
   parameters,
   stageParameters,
 } from "@trireme/workload";
+import { chunksInFlight } from "./chunks-in-flight.ts";
 import { type StageList, stageList } from "./stage-list.ts";
 import { stageActivations, stageWorkspace } from "./activation-memory.ts";
 
@@ -52,15 +52,6 @@ export interface MemoryOverhead {
 /** A GPU process with CUDA context, cuBLAS and NCCL buffers. */
 export const gpuOverhead: MemoryOverhead = { fixed: 2.5e9, fragmentation: 0.06 };
 
-/** Chunks of microbatches whose activations a rank holds at its peak. */
-function chunksInFlight(p: Plan, rank: number): number {
-  const m = microbatches(p);
-  if (p.schedule === "gpipe") return m;
-  if (p.schedule === "1f1b") return Math.min(m, p.pp - rank);
-  // Megatron-LM's interleaved warm-up, 2(p − r − 1) + (v − 1)p, and the one at work.
-  return Math.min(m * p.vpp, 2 * (p.pp - rank - 1) + (p.vpp - 1) * p.pp + 1);
-}
-
 /** Peak memory of a plan by pipeline rank, and of the worst. */
 export function memory(o: {
   readonly model: Model;
@@ -73,12 +64,12 @@ export function memory(o: {
 /** The same from the list of the plan's stages. */
 export function memoryOf(m: Model, p: Plan, list: StageList, overhead: MemoryOverhead): Memory {
   const logits = overhead.perLogit ?? perLogit(p);
-  const held = list.rankKinds.map((rank) => heldBy(m, p, list.stages, rank, logits));
+  const held = list.rankKinds.map((rank) => heldBy(m, p, list, rank, logits));
   const byRank: RankMemory[] = [];
   let worst: RankMemory | undefined;
   for (let rank = 0; rank < p.pp; rank++) {
     const states = held[list.rankKindOf[rank]!]!;
-    const inFlight = (states.kept / p.vpp) * chunksInFlight(p, rank);
+    const inFlight = (states.kept / list.onRank[rank]!.length) * chunksInFlight(p, rank);
     const own = rankMemory(m, p, rank, states, inFlight, overhead);
     byRank.push(own);
     if (worst === undefined || own.total > worst.total) worst = own;
@@ -97,15 +88,15 @@ interface Held {
   readonly workspace: Bytes;
 }
 
-function heldBy(m: Model, p: Plan, list: readonly Stage[], rank: number, logits: Bytes): Held {
+function heldBy(m: Model, p: Plan, list: StageList, rank: number, logits: Bytes): Held {
   let total = 0;
   let experts = 0;
   let trainable = 0;
   let trainableExperts = 0;
   let kept = 0;
   let workspace = 0;
-  for (let i = rank; i < list.length; i += p.pp) {
-    const s = list[i]!;
+  for (const i of list.onRank[rank]!) {
+    const s = list.stages[i]!;
     const own = stageParameters(m, p, s);
     total += own.total;
     experts += own.experts;

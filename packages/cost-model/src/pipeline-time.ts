@@ -1,12 +1,13 @@
 /**
  * How long a pipeline takes, in closed form. Every rank works on every microbatch; the slowest sets
- * the pace, and the others' first forward and last backward come on top: for equal stages 1F1B and
- * GPipe take (m + p − 1)(f + b), interleaving m(f + b) + (p − 1)(f + b)/v (SC'21 §2.2). A schedule that is
+ * the pace, and what the others do before their first and after their last comes on top: for equal stages 1F1B and
+ * GPipe take (m + p − 1)(f + b), interleaving m(f + b) + (p − 1)(f + b)/v (SC'21 §2.2), and schedules that
+ * put weight gradients where others wait so much less of it (`idle`). A schedule that is
  * replayed with the same costs may be passed in instead.
  */
 import type { Seconds } from "@trireme/core";
 import type { Plan } from "@trireme/workload";
-import { microbatches } from "@trireme/workload";
+import { microbatches, stagesOnRank } from "@trireme/workload";
 
 /** What a pipeline is timed from. */
 export interface PipelineCosts {
@@ -20,6 +21,10 @@ export interface PipelineCosts {
   readonly forward: Float64Array;
   /** All backward work, recomputation included. */
   readonly backward: Float64Array;
+  /** Of it, gradients of weights, that no other stage waits for. */
+  readonly weightGradient: Float64Array;
+  /** Stages on each rank. */
+  readonly onRank: readonly (readonly number[])[];
   /** A boundary between two ranks. */
   readonly pointToPoint: Seconds;
   /** Sends run behind compute, and only fill and drain wait for them. */
@@ -45,23 +50,25 @@ export function pipelineCosts(
   for (let s = 0; s < backward.length; s++) {
     backward[s] = inputGradient[s]! + weightGradient[s]! + recompute[s]!;
   }
-  return pipelineFrom(plan, forward, backward, costs.pointToPoint);
+  return pipelineFrom(plan, { forward, backward, weightGradient }, costs.pointToPoint);
 }
 
-/** The same from forward and all backward work of each stage. */
+/** The same from the work of each stage. */
 export function pipelineFrom(
   plan: Plan,
-  forward: Float64Array,
-  backward: Float64Array,
+  work: Pick<PipelineCosts, "forward" | "backward" | "weightGradient">,
   pointToPoint: Seconds,
+  onRank: PipelineCosts["onRank"] = Array.from({ length: plan.pp }, (_, rank) =>
+    stagesOnRank(plan, rank),
+  ),
 ): PipelineCosts {
   return {
     schedule: plan.schedule,
     ranks: plan.pp,
     chunks: plan.vpp,
     microbatches: microbatches(plan),
-    forward,
-    backward,
+    ...work,
+    onRank,
     pointToPoint,
     overlapped: plan.overlapPointToPoint,
   };
@@ -69,11 +76,13 @@ export function pipelineFrom(
 
 /** Work of each pipeline rank on one microbatch: forward and backward of all its chunks. */
 export function workByRank(c: PipelineCosts): Float64Array {
-  const work = new Float64Array(c.ranks);
-  for (let s = 0; s < c.forward.length; s++) {
-    work[s % c.ranks] = work[s % c.ranks]! + c.forward[s]! + c.backward[s]!;
-  }
-  return work;
+  return sumByRank(c, (s) => c.forward[s]! + c.backward[s]!);
+}
+
+/** Of two copies of the stages, a microbatch runs through one. */
+function sumByRank(c: PipelineCosts, of: (stage: number) => number): Float64Array {
+  const share = c.forward.length / c.onRank.reduce((n, held) => n + held.length, 0);
+  return Float64Array.from(c.onRank, (held) => held.reduce((sum, s) => sum + share * of(s), 0));
 }
 
 /** Time that one microbatch makes a rank wait for its messages: each chunk receives or sends twice. */
@@ -81,18 +90,63 @@ export function exposedSends(c: PipelineCosts): Seconds {
   return c.ranks === 1 || c.overlapped ? 0 : 2 * c.chunks * c.pointToPoint;
 }
 
+/**
+ * What of the work of a rank, weight gradients of w in it, others wait for at the ends of a pipeline: all of
+ * it, or so much less as a schedule puts weight gradients there.
+ */
+function idle(c: PipelineCosts, work: Seconds, w: Seconds): Seconds {
+  const others = c.ranks - 1;
+  // Forward and input gradient alike.
+  const forward = (work - w) / 2;
+  switch (c.schedule) {
+    case "gpipe":
+    case "1f1b":
+    case "interleaved":
+    case "dfs-bfs":
+    case "looped-bfs":
+      return work;
+    // f + i − w: one weight gradient fills each wait (arXiv 2401.10241 §2.2, Table 2).
+    case "zb-h1":
+    case "interleaved-zero-bubble":
+      return Math.max(0, work - 2 * w);
+    // No wait but that the last rank starts, and so ends, later: ranks update together (arXiv 2401.10241 §4).
+    case "zb-h2":
+    case "zb-v":
+      return forward;
+    // With half and a third of the memory some waits come back (arXiv 2405.15362 §3): 1.5 p − 3.5 and 2 p − 2.5
+    // forwards of the schedules as they are built, for equal f, i and w.
+    case "v-half":
+      return others === 0 ? 0 : (2 * (1.5 * c.ranks - 3.5) * forward) / others;
+    case "v-min":
+      return others === 0 ? 0 : (2 * (2 * c.ranks - 2.5) * forward) / others;
+    // A late start; (p/2 − 1)(F&B + B − 3W) beside it (arXiv 2412.19437, Table 2) is f for each other rank.
+    case "dualpipe-v":
+      return 2 * forward;
+    case "dualpipe":
+      return others === 0 ? 0 : ((c.ranks - 2) * forward) / others;
+    // Units of p microbatches one after another wait p − 2 forwards between each two (arXiv 2107.06925 §3.2, direct concatenation).
+    case "chimera":
+      return others === 0 ? 0 : ((c.ranks - 2) * (c.microbatches / c.ranks + 1) * forward) / others;
+  }
+}
+
 /** The closed form. */
 export function closedFormMakespan(c: PipelineCosts): Seconds {
   const work = workByRank(c);
+  const weights = sumByRank(c, (s) => c.weightGradient[s]!);
   const sends = exposedSends(c);
   let pace = 0;
+  let busiest = 0;
   let sum = 0;
-  for (const w of work) {
-    pace = Math.max(pace, w);
-    sum += w;
+  for (const [rank, w] of work.entries()) {
+    if (w > pace) {
+      pace = w;
+      busiest = rank;
+    }
+    sum += idle(c, w, weights[rank]!);
   }
   // One microbatch passes all ranks; with interleaving, through one chunk of each.
-  const rampWork = (sum - pace) / c.chunks;
+  const rampWork = (sum - idle(c, pace, weights[busiest]!)) / c.chunks;
   const rampSends = c.ranks === 1 ? 0 : (c.ranks - 1) * 2 * c.pointToPoint;
   return c.microbatches * (pace + sends) + rampWork + rampSends;
 }

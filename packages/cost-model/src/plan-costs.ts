@@ -13,6 +13,7 @@ import {
 import type { Communication } from "./groups.ts";
 import { type PlanPrices, type Prices, stageOf } from "./prices.ts";
 import { shardingCosts } from "./stage-costs.ts";
+import type { StageList } from "./stage-list.ts";
 
 /** One microbatch through a stage of one kind, exposed communication included; and its once per step. */
 export interface KindCosts {
@@ -62,13 +63,12 @@ export function planCosts(prices: Prices, plan: Plan): PlanCosts {
 /** The sum of a cost over the stages of a pipeline rank, in model order. */
 export function sumOnRank(
   kinds: readonly KindCosts[],
-  kindOf: Uint32Array,
-  ranks: number,
+  { kindOf, onRank }: StageList,
   rank: number,
   field: keyof KindCosts,
 ): number {
   let sum = 0;
-  for (let s = rank; s < kindOf.length; s += ranks) sum += kinds[kindOf[s]!]![field];
+  for (const s of onRank[rank]!) sum += kinds[kindOf[s]!]![field];
   return sum;
 }
 

@@ -89,7 +89,7 @@ export class Prices {
   /** The stages of `plan`. */
   stages(plan: Plan): StageList {
     if (plan.stageLayers !== undefined) return stageList(this.model, plan);
-    const key = `${plan.pp} ${plan.vpp}`;
+    const key = `${plan.pp} ${plan.vpp} ${plan.schedule} ${plan.recomputeLayers}`;
     let list = this.#lists.get(key);
     if (list === undefined) {
       list = stageList(this.model, plan);

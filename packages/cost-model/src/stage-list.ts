@@ -7,6 +7,7 @@ import {
   layerForms,
   recomputedLayers,
   stages,
+  stagesOnRank,
 } from "@trireme/workload";
 
 /** Stages in model order; those of one kind hold as many layers and the same ends. */
@@ -16,6 +17,8 @@ export interface StageList {
   readonly kinds: readonly Stage[];
   /** Kind of each stage. */
   readonly kindOf: Uint32Array;
+  /** Stages on each pipeline rank; a stage is on two ranks where microbatches run both ways. */
+  readonly onRank: readonly (readonly number[])[];
   /** One pipeline rank of each kind: those that hold stages of the same kinds in the same order. */
   readonly rankKinds: readonly number[];
   /** Kind of each pipeline rank. */
@@ -37,12 +40,13 @@ export function stageList(m: Model, p: Plan): StageList {
     );
     return known >= 0 ? known : kinds.push(s) - 1;
   });
+  const onRank = Array.from({ length: p.pp }, (_, rank) => stagesOnRank(p, rank));
   const rankKinds: number[] = [];
   const rankKindOf = Uint32Array.from({ length: p.pp }, (_, rank) => {
-    const known = rankKinds.findIndex((other) => sameRank(kindOf, p.pp, rank, other));
+    const known = rankKinds.findIndex((other) => sameRank(kindOf, onRank[rank]!, onRank[other]!));
     return known >= 0 ? known : rankKinds.push(rank) - 1;
   });
-  return { stages: list, kinds, kindOf, rankKinds, rankKindOf };
+  return { stages: list, kinds, kindOf, onRank, rankKinds, rankKindOf };
 }
 
 /** As many layers of each form, among the recomputed and in all. */
@@ -56,9 +60,6 @@ function sameLayers(m: Model, p: Plan, a: Stage, b: Stage): boolean {
   return x.every((n, i) => n === y[i]);
 }
 
-function sameRank(kindOf: Uint32Array, ranks: number, a: number, b: number): boolean {
-  for (let i = 0; i < kindOf.length; i += ranks) {
-    if (kindOf[a + i] !== kindOf[b + i]) return false;
-  }
-  return true;
+function sameRank(kindOf: Uint32Array, a: readonly number[], b: readonly number[]): boolean {
+  return a.every((stage, i) => kindOf[stage] === kindOf[b[i]!]);
 }

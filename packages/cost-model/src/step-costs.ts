@@ -6,6 +6,7 @@ import type { Communication } from "./groups.ts";
 import { type KindCosts, type PlanCosts, planCosts, sumOnRank } from "./plan-costs.ts";
 import type { Pricer } from "./pricer.ts";
 import { type PlanPrices, Prices } from "./prices.ts";
+import type { StageList } from "./stage-list.ts";
 
 /** An operator of a pass with its time. */
 export interface PricedOperator {
@@ -58,7 +59,6 @@ export function stepCosts(o: StepOptions): StepCosts {
 function stepCostsOf(o: StepOptions, costs: PlanCosts): StepCosts {
   const { kinds } = costs;
   const { kindOf } = costs.own.list;
-  const { pp } = o.plan;
   return {
     forward: perStage(kinds, kindOf, "forward"),
     inputGradient: perStage(kinds, kindOf, "inputGradient"),
@@ -74,9 +74,9 @@ function stepCostsOf(o: StepOptions, costs: PlanCosts): StepCosts {
     },
     boundary: costs.boundary,
     pointToPoint: costs.pointToPoint,
-    optimizer: perRank(kinds, kindOf, pp, "update"),
-    gradientBytes: perRank(kinds, kindOf, pp, "gradientBytes"),
-    expertGradientBytes: perRank(kinds, kindOf, pp, "expertGradientBytes"),
+    optimizer: perRank(kinds, costs.own.list, "update"),
+    gradientBytes: perRank(kinds, costs.own.list, "gradientBytes"),
+    expertGradientBytes: perRank(kinds, costs.own.list, "expertGradientBytes"),
     sharedBytes: costs.sharedBytes,
     communication: costs.own.communication,
     operators: kernels(o.model, o.plan, costs.own),
@@ -93,16 +93,15 @@ function perStage(
   return values;
 }
 
-/** Stages are dealt to the pipeline ranks in turn. */
 function perRank(
   kinds: readonly KindCosts[],
-  kindOf: Uint32Array,
-  ranks: number,
+  list: StageList,
   field: keyof KindCosts,
 ): Float64Array {
+  const ranks = list.onRank.length;
   const sums = new Float64Array(ranks);
   for (let rank = 0; rank < ranks; rank++) {
-    sums[rank] = sumOnRank(kinds, kindOf, ranks, rank, field);
+    sums[rank] = sumOnRank(kinds, list, rank, field);
   }
   return sums;
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { TFLOPS, GBps, GiB } from "@trireme/core";
 import { cpuHost, defineCluster } from "@trireme/topology";
-import { type Plan, defineModel, definePlan, model, ranks } from "@trireme/workload";
+import { type Plan, defineModel, definePlan, model, ranks, stagesOnRank } from "@trireme/workload";
 import {
   type Cost,
   type EstimateOptions,
@@ -66,6 +66,8 @@ const equal = (schedule: Plan["schedule"], p: number, v: number, m: number): num
     microbatches: m,
     forward: new Float64Array(p * v).fill(1),
     backward: new Float64Array(p * v).fill(2),
+    weightGradient: new Float64Array(p * v).fill(1),
+    onRank: Array.from({ length: p }, (_, rank) => stagesOnRank({ pp: p, vpp: v, schedule }, rank)),
     pointToPoint: 0,
     overlapped: true,
   });

@@ -32,8 +32,10 @@ export {
   type Stage,
   type StageParameters,
   lossVocab,
+  stageCopies,
   stageParameters,
   stages,
+  stagesOnRank,
   vocabShard,
 } from "./stage.ts";
 export {

@@ -11,7 +11,7 @@ import {
 } from "./parameters.ts";
 import type { Plan } from "./plan.ts";
 
-/** A part of the model that one pipeline rank runs as a unit; it sits on rank `stage mod pp`. */
+/** A part of the model that one pipeline rank runs as a unit. */
 export interface Stage {
   /** Place in model order, 0 to pp × vpp − 1. */
   readonly stage: number;
@@ -43,6 +43,31 @@ export function stages(m: Model, p: Plan): readonly Stage[] {
     firstLayer += layers;
   }
   return result;
+}
+
+/** Schedules whose second chunks run back from the last rank to the first. */
+const vShaped: ReadonlySet<string> = new Set(["zb-v", "v-half", "v-min", "dualpipe-v"]);
+/** Schedules that run a second copy of the model's stages from the last rank to the first. */
+const bidirectional: ReadonlySet<string> = new Set(["dualpipe", "chimera"]);
+
+/** Copies of the model's stages that a pipeline holds: 2 where microbatches run both ways. */
+export function stageCopies(p: Pick<Plan, "schedule">): 1 | 2 {
+  return bidirectional.has(p.schedule) ? 2 : 1;
+}
+
+/**
+ * The stages on a pipeline rank, by their place in model order: dealt in turn; there and back in V-shaped schedules
+ * (Qi et al., arXiv 2405.15362); its own and its mirror's in bidirectional ones (Chimera, arXiv 2107.06925).
+ */
+export function stagesOnRank(
+  p: Pick<Plan, "pp" | "vpp" | "schedule">,
+  rank: number,
+): readonly number[] {
+  const mirror = p.pp - 1 - rank;
+  if (bidirectional.has(p.schedule)) return [rank, mirror];
+  return Array.from({ length: p.vpp }, (_, chunk) =>
+    vShaped.has(p.schedule) && chunk % 2 === 1 ? chunk * p.pp + mirror : chunk * p.pp + rank,
+  );
 }
 
 /** Vocabulary rows of one rank: the vocabulary is padded to a multiple of tp, the last shard holds the padding. */

@@ -151,7 +151,6 @@ function expertPlan(
   | "dispatch"
   | "groupedKernel"
   | "cudaGraphs"
-  | "cudaGraphs"
   | "overlapExpertParallel"
   | "expertCapacity"
 > {
