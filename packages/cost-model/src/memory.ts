@@ -10,7 +10,6 @@ import {
   bytesOf,
   expertReplicas,
   lossVocab,
-  microbatches,
   parameters,
   stageParameters,
 } from "@trireme/workload";

@@ -7,6 +7,7 @@ import process from "node:process";
 
 const { kind, ...options } = JSON.parse(process.argv[2] ?? "");
 
+let loader;
 if (kind === "idle") {
   process.send?.({ pids: [process.pid] });
 } else {
@@ -21,7 +22,7 @@ if (kind === "idle") {
   })
     .balance("greedy")
     .plan();
-  const loader = await startHostLoader({
+  loader = await startHostLoader({
     planner,
     sources,
     seed: 1,
@@ -45,4 +46,9 @@ if (kind === "idle") {
 }
 // Alive until the benchmark ends it.
 setInterval(() => undefined, 1000);
-process.once("disconnect", () => process.exit(0));
+for (const end of ["disconnect", "SIGTERM"]) {
+  process.once(end, () => {
+    loader?.close();
+    process.exit(0);
+  });
+}

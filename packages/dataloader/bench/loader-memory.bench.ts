@@ -83,7 +83,12 @@ async function measure(): Promise<Memory | undefined> {
     };
     const single = [];
     for (let worker = 0; worker < run; worker++) {
-      const { pids } = await start({ ...common, kind: "worker", ranks: [worker], actors: "inline" });
+      const { pids } = await start({
+        ...common,
+        kind: "worker",
+        ranks: [worker],
+        actors: "inline",
+      });
       single.push(...pids);
     }
     const each = await above(single);
@@ -93,7 +98,13 @@ async function measure(): Promise<Memory | undefined> {
       throw new Error(`workers that are alike take ${each.join(", ")} bytes`);
 
     const all = Array.from({ length: ranks }, (_, rank) => rank);
-    const host = await start({ ...common, kind: "host", ranks: all, actors: "process", sourceHosts });
+    const host = await start({
+      ...common,
+      kind: "host",
+      ranks: all,
+      actors: "process",
+      sourceHosts,
+    });
     const parts = await above(host.pids);
     const rings = host.rings.reduce((sum, path) => sum + 512 * (statSync(path).blocks ?? 0), 0);
     return {

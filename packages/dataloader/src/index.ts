@@ -108,7 +108,13 @@ export {
   partTokens,
   sampleWork,
 } from "./modality.ts";
-export { type MixDraw, type MixOptions, type MixState, drawMix, startMix } from "./planning/mixer.ts";
+export {
+  type MixDraw,
+  type MixOptions,
+  type MixState,
+  drawMix,
+  startMix,
+} from "./planning/mixer.ts";
 export {
   type DataGraph,
   type DataState,

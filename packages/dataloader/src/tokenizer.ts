@@ -18,7 +18,7 @@ export interface Tokenizer {
 }
 
 /** Kinds that lean on a library and so take a promise. */
-const elsewhere: readonly unknown[] = ["hugging-face", "tiktoken", "tiktoken-encoding"];
+const elsewhere: ReadonlySet<unknown> = new Set(["hugging-face", "tiktoken", "tiktoken-encoding"]);
 
 /** The tokenizer that `json` (what `toJSON` gave) describes. */
 export function restoreTokenizer(json: unknown): Tokenizer {
@@ -29,7 +29,7 @@ export function restoreTokenizer(json: unknown): Tokenizer {
     case "character":
       return characterTokenizerOf(codePoints);
     default: {
-      if (elsewhere.includes(kind)) {
+      if (elsewhere.has(kind)) {
         throw new TriremeError(
           "TOKENIZER",
           `a tokenizer of kind "${String(kind)}" is restored by loadTokenizer of @trireme/dataloader/tokenizer`,

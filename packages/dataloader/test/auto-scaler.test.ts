@@ -58,9 +58,9 @@ test("there are always loaders enough for now, for the average and for what is a
       }
     }),
   );
-  expect(() => autoScale({ ...options, patience: 0 }, startScaler(options, [1, 0]), [1, 0])).toThrow(
-    "patience 0",
-  );
+  expect(() =>
+    autoScale({ ...options, patience: 0 }, startScaler(options, [1, 0]), [1, 0]),
+  ).toThrow("patience 0");
 });
 
 test("every loader has a process, loads are even, and few move when counts change", () => {
@@ -102,11 +102,15 @@ test("loaders of one source go to different processes, and memory is a limit", (
     bytesPerProcess: 10,
   });
   const memory = [0, 0];
-  packed.processesOf.forEach((hosts, s) => hosts.forEach((host) => (memory[host]! += [6, 6, 4][s]!)));
+  packed.processesOf.forEach((hosts, s) =>
+    hosts.forEach((host) => (memory[host]! += [6, 6, 4][s]!)),
+  );
   expect(Math.max(...memory)).toBeLessThanOrEqual(10);
   expect(() =>
     partitionSources({ loaders: [3], bytes: [6], processes: 2, bytesPerProcess: 10 }),
   ).toThrow("a loader of source 0 needs 6 bytes, and none of 2 processes of 10 has room; use 3");
   expect(() => partitionSources({ loaders: [1], processes: 0 })).toThrow("0 processes");
-  expect(() => partitionSources({ loaders: [-1], processes: 1 })).toThrow("source 0 has -1 loaders");
+  expect(() => partitionSources({ loaders: [-1], processes: 1 })).toThrow(
+    "source 0 has -1 loaders",
+  );
 });

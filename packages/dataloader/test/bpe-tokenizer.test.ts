@@ -4,7 +4,6 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Tokenizer, byteTokenizer, restoreTokenizer } from "@trireme/dataloader";
 import {
-  type TiktokenEncoding,
   huggingFaceTokenizer,
   loadTokenizer,
   tiktokenEncoding,
@@ -57,7 +56,7 @@ test.each(["byte-level", "byte-fallback"] as const)(
 
 test.each(["gpt2", "cl100k_base", "o200k_base"] as const)(
   "%s gives the ids of OpenAI's tiktoken, and its texts back",
-  async (name: TiktokenEncoding & keyof Vectors) => {
+  async (name) => {
     const tokenizer = await tiktokenEncoding(name);
     vectors.samples.forEach((sample, i) => {
       expect([sample, [...tokenizer.encode(sample)]]).toEqual([sample, vectors[name][i]]);
@@ -131,7 +130,7 @@ test("what is no tokenizer is refused by what is wrong with it", async () => {
   await expect(huggingFaceTokenizer({ model: { vocab: {}, type: "What" } })).rejects.toThrow(
     "a tokenizer.json that cannot be used",
   );
-  await expect(tiktokenEncoding("gpt3" as TiktokenEncoding)).rejects.toThrow(
+  await expect(tiktokenEncoding("gpt3")).rejects.toThrow(
     'encoding "gpt3" does not come with tiktoken',
   );
   const ranks = (text: string) => tiktokenTokenizer({ ranks: text, pattern: "." });

@@ -137,41 +137,52 @@ function documentOf(source: number, position: number): string {
 }
 
 /**
- * Reads steps with all ranks at once and checks that each was given what the plan says. Returns the
- * documents of each global batch in order. `disturb` is called before each step.
+ * Reads steps from `first` on with all ranks at once and checks that each was given what the plan says.
+ * Returns the documents of each global batch in order. `disturb` is called before each step.
  */
+export async function readFrom(
+  loader: HostLoader,
+  { spec: { tree } }: Planner,
+  first: number,
+  steps: number,
+  disturb: (loader: HostLoader) => void = () => undefined,
+): Promise<string[][]> {
+  const streams = tree.places.map(({ rank }) => loader.batches(rank));
+  const orders: string[][] = [];
+  for (let step = first; step < first + steps; step++) {
+    disturb(loader);
+    const batches = await Promise.all(
+      streams.map(async (stream) => (await stream.next()).value as ShareBatch),
+    );
+    const plan = loader.plan(step);
+    for (const batch of batches) expect(batch.step).toBe(step);
+    for (let share = 0; share < tree.shares; share++) {
+      const slices = tree.places
+        .filter((place) => place.share === share && place.rank === place.fetcher)
+        .sort((a, b) => a.slice - b.slice);
+      const got = segmentsOf(slices.map(({ rank }) => batches[rank]!));
+      expect(got).toEqual(plannedSegments(plan, share));
+    }
+    // Tensor ranks have the same as the rank beside them.
+    for (const { rank, fetcher } of tree.places) expect(batches[rank]).toEqual(batches[fetcher]);
+    orders.push(Array.from(plan.sources, (source, i) => documentOf(source, plan.positions[i]!)));
+  }
+  return orders;
+}
+
+/** Starts a loader, reads so many steps from where its state stands, and ends it. */
 export async function readSteps(
   options: HostLoaderOptions,
   steps: number,
-  disturb: (loader: HostLoader) => void = () => undefined,
+  disturb?: (loader: HostLoader) => void,
 ): Promise<{ orders: string[][]; state: unknown; replaced: { total: number; byShadow: number } }> {
   const loader = await startHostLoader(options);
   try {
-    const { tree } = options.planner.spec;
-    const streams = tree.places.map(({ rank }) => loader.batches(rank));
-    const orders: string[][] = [];
-    let next: number | undefined;
-    for (let k = 0; k < steps; k++) {
-      disturb(loader);
-      const batches = await Promise.all(
-        streams.map(async (stream) => (await stream.next()).value as ShareBatch),
-      );
-      next ??= batches[0]!.step;
-      const plan = loader.plan(next);
-      for (const batch of batches) expect(batch.step).toBe(next);
-      for (let share = 0; share < tree.shares; share++) {
-        const slices = tree.places
-          .filter((place) => place.share === share && place.rank === place.fetcher)
-          .sort((a, b) => a.slice - b.slice);
-        const got = segmentsOf(slices.map(({ rank }) => batches[rank]!));
-        expect(got).toEqual(plannedSegments(plan, share));
-      }
-      // Tensor ranks have the same as the rank beside them.
-      for (const { rank, fetcher } of tree.places) expect(batches[rank]).toEqual(batches[fetcher]);
-      orders.push(Array.from(plan.sources, (source, i) => documentOf(source, plan.positions[i]!)));
-      next++;
-    }
-    const state = next === undefined ? options.state : loader.state(next);
+    const { planner: at } = (options.state ?? { planner: { step: 0 } }) as {
+      planner: { step: number };
+    };
+    const orders = await readFrom(loader, options.planner, at.step, steps, disturb);
+    const state = steps === 0 ? options.state : loader.state(at.step + steps);
     return { orders, state, replaced: loader.replaced() };
   } finally {
     loader.close();

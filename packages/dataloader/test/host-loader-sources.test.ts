@@ -6,13 +6,22 @@ import {
   placeTree,
   textCosts,
 } from "@trireme/dataloader";
-import { type HostLoader, type HostLoaderOptions, type SourceSpec, startHostLoader } from "@trireme/dataloader/node";
+import {
+  type HostLoader,
+  type HostLoaderOptions,
+  type SourceSpec,
+  startHostLoader,
+} from "@trireme/dataloader/node";
 import { expect, test } from "vitest";
 import { read } from "./stream-source-fixture.ts";
 
 const module = new URL("./stream-source-fixture.ts", import.meta.url).href;
 const sizes = [50, 400, 1000];
-const sources: SourceSpec[] = sizes.map((options) => ({ name: `stream ${options}`, module, options }));
+const sources: SourceSpec[] = sizes.map((options) => ({
+  name: `stream ${options}`,
+  module,
+  options,
+}));
 const names = sources.map(({ name }) => name);
 
 function plannerOf(dp: number, schedule = [{ step: 0, weights: [1, 3, 4] }]): Planner {
@@ -51,7 +60,10 @@ async function steps(
     }
     const plan = loader.plan(next - 1);
     // Each sample has (position mod size) + 1 as its tokens.
-    const wanted = Array.from(plan.sources, (source, i) => (plan.positions[i]! % sizes[source]!) + 1);
+    const wanted = Array.from(
+      plan.sources,
+      (source, i) => (plan.positions[i]! % sizes[source]!) + 1,
+    );
     const count0 = (list: readonly number[]): number[] => [...new Set(list)].sort((a, b) => a - b);
     expect(count0(tokens.filter((token) => token !== 0))).toEqual(count0(wanted));
     drawn.push(Array.from(plan.sources, (source, i) => `${source}:${plan.positions[i]}`).join(" "));
@@ -123,3 +135,31 @@ test("loaders of a source come and go with its weight while steps go on", async 
   });
   expect(killed.drawn).toEqual(calm.drawn);
 });
+
+test("a change of the world reads nothing again that is at hand", async () => {
+  const start = read.samples;
+  const loader = await startHostLoader({ ...common, planner: plannerOf(2), prefetch: 4 });
+  const before = [loader.batches(0), loader.batches(1)];
+  for (let step = 0; step < 3; step++) for (const stream of before) await stream.next();
+  // Steps 3 to 6 are made ahead.
+  while (!holds(loader, 6)) await new Promise((wake) => setTimeout(wake, 1));
+  const planned = loader.plan(3);
+  await loader.reshape(3, { planner: plannerOf(4) });
+  const { value } = await loader.batches(3).next();
+  expect(value!.step).toBe(3);
+  expect(loader.plan(3).positions).toEqual(planned.positions);
+  expect(loader.plan(3).shares).toBe(4);
+  while (!holds(loader, 6)) await new Promise((wake) => setTimeout(wake, 1));
+  // Steps 3 to 6 were planned twice, but their samples came from what the sources hold.
+  expect(read.samples - start).toBeLessThanOrEqual(8 * 7);
+  loader.close();
+});
+
+function holds(loader: HostLoader, step: number): boolean {
+  try {
+    loader.plan(step);
+    return true;
+  } catch {
+    return false;
+  }
+}

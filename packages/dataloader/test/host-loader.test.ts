@@ -10,6 +10,7 @@ import {
   counts,
   globalBatch,
   plannerOf,
+  readFrom,
   readSteps,
   writeSources,
 } from "./host-loader-fixture.ts";
@@ -83,6 +84,67 @@ test("whatever ranks, hosts, prefetch, resume points and deaths, every global ba
   expect(deaths).toBeGreaterThan(10);
 });
 
+test("the hosts of a run deliver together what one host would, and decide alike", async () => {
+  const planner = plannerOf({ dp: 4, cp: 1, tp: 1, microbatches: 1, method: "karmarkar-karp" });
+  const options = { ...common, planner, sources, actors: "inline", steps: 6 } as const;
+  const whole = await startHostLoader(options);
+  const hosts = await Promise.all(
+    [[0, 1], [2], [3]].map((ranks) => startHostLoader({ ...options, ranks })),
+  );
+  for (let rank = 0; rank < 4; rank++) {
+    const here = hosts[Math.max(0, rank - 1)]!;
+    const [expected, got] = [whole.batches(rank), here.batches(rank)];
+    for (let step = 0; step < 2; step++)
+      expect((await got.next()).value).toEqual((await expected.next()).value);
+  }
+  for (const host of hosts) expect(host.plan(1)).toEqual(whole.plan(1));
+  for (const loader of [whole, ...hosts]) loader.close();
+});
+
+test("when the world changes the loader goes on for the new one, with nothing lost or repeated", async () => {
+  const one = { dp: 1, cp: 1, tp: 1, microbatches: 1, method: "order" } as const;
+  const reference = await readSteps(
+    { ...common, planner: plannerOf(one), sources, actors: "inline" },
+    30,
+  );
+  const worlds = fc.array(fc.record({ layout, steps: fc.integer({ min: 1, max: 7 }) }), {
+    minLength: 2,
+    maxLength: 4,
+  });
+  await fc.assert(
+    fc.asyncProperty(worlds, fc.integer({ min: 1, max: 3 }), async (list, prefetch) => {
+      const [first, ...later] = list;
+      const options = { ...common, sources, actors: "inline", prefetch } as const;
+      const loader = await startHostLoader({ ...options, planner: plannerOf(first!.layout) });
+      const orders: string[][] = [];
+      for (const { layout: here, steps } of [first!, ...later]) {
+        const planner = plannerOf(here);
+        if (orders.length > 0) await loader.reshape(orders.length, { planner });
+        orders.push(...(await readFrom(loader, planner, orders.length, steps)));
+      }
+      loader.close();
+      await loader.done;
+      expect(orders).toEqual(reference.orders.slice(0, orders.length));
+    }),
+    { numRuns: 15 },
+  );
+});
+
+test("a world of another order of samples, and one after the end, is refused", async () => {
+  const planner = plannerOf({ dp: 2, cp: 1, tp: 1, microbatches: 1, method: "order" });
+  const options = { ...common, planner, sources, actors: "inline", steps: 2 } as const;
+  const loader = await startHostLoader(options);
+  const { spec } = planner;
+  const other = loadProgram({ ...spec, globalBatch: 24 }).plan();
+  await expect(loader.reshape(0, { planner: other })).rejects.toThrow(
+    "a global batch of 24 cannot follow one of 12",
+  );
+  await expect(loader.reshape(9, { planner })).rejects.toThrow("step 9 is not kept");
+  await loader.done;
+  await expect(loader.reshape(0, { planner })).rejects.toThrow("the loader has ended");
+  loader.close();
+});
+
 test("each epoch of each source is visited once, in another order", async () => {
   const one = { dp: 2, cp: 1, tp: 1, microbatches: 1, method: "greedy" } as const;
   const planner = plannerOf(one);
@@ -112,10 +174,22 @@ test("a source that is read anywhere gets as many loaders as its weight asks for
     rate: 1,
     lead: 1,
   };
-  const scaled = { ...common, planner, sources, actors: "inline", sourceHosts: 4, scaling } as const;
+  const scaled = {
+    ...common,
+    planner,
+    sources,
+    actors: "inline",
+    sourceHosts: 4,
+    scaling,
+  } as const;
   const loaders: string[] = [];
   const { orders } = await readSteps(scaled, 20, (loader) => {
-    loaders.push(loader.loaders().map(({ length }) => length).join());
+    loaders.push(
+      loader
+        .loaders()
+        .map(({ length }) => length)
+        .join(),
+    );
   });
   expect(orders).toEqual(calm.orders);
   // Five loaders' worth: 1, 2, 3 sixths of it with the first about to grow, in the end 3, 1, 1 fifths.
@@ -147,15 +221,25 @@ test("a rank that takes nothing stops the loader at its prefetch, and is named w
   const eager = loader.batches(0);
   for (let step = 0; step < 3; step++) expect((await eager.next()).value!.step).toBe(step);
   expect(() => loader.plan(3)).toThrow("step 3 is not kept; kept are 0 to 2");
-  await expect(loader.done).rejects.toThrow("rank 1 has not taken step 0 of share 1, slice 0 for 0.2 s");
-  await expect(eager.next()).rejects.toThrow("the loader of share 0, slice 0 gave up before step 3");
+  await expect(loader.done).rejects.toThrow(
+    "rank 1 has not taken step 0 of share 1, slice 0 for 0.2 s",
+  );
+  await expect(eager.next()).rejects.toThrow(
+    "the loader of share 0, slice 0 gave up before step 3",
+  );
   loader.close();
 });
 
 test("a rank that waits in vain is told whom for, and a signal ends its wait", async () => {
   const here = { dp: 2, cp: 1, tp: 1, microbatches: 1, method: "order" } as const;
   const planner = plannerOf(here);
-  const loader = await startHostLoader({ ...common, planner, sources, actors: "inline", prefetch: 1 });
+  const loader = await startHostLoader({
+    ...common,
+    planner,
+    sources,
+    actors: "inline",
+    prefetch: 1,
+  });
   // Rank 1 reads nothing, so step 1 is never made.
   const impatient = loader.batches(0, { deadline: 0.1 });
   await impatient.next();
@@ -228,7 +312,9 @@ test("options that do not fit are refused with what would", async () => {
 test("a host builds only what its ranks need, and ranks along a broadcast axis read nothing", async () => {
   const base = plannerOf({ dp: 2, cp: 1, tp: 2, microbatches: 1, method: "order" });
   const { spec } = base;
-  const planner = loadProgram({ ...spec }).broadcastAt("tp").plan();
+  const planner = loadProgram({ ...spec })
+    .broadcastAt("tp")
+    .plan();
   // Ranks 0, 1 are share 0; ranks 2, 3 share 1.
   const loader = await startHostLoader({
     ...common,
@@ -239,7 +325,9 @@ test("a host builds only what its ranks need, and ranks along a broadcast axis r
     steps: 3,
   });
   expect(loader.actors().map(({ name }) => name)).toEqual(["source host 0", "data constructor 1"]);
-  expect(() => loader.feed(3)).toThrow("rank 3 gets its data from rank 2, as the program broadcasts along tp");
+  expect(() => loader.feed(3)).toThrow(
+    "rank 3 gets its data from rank 2, as the program broadcasts along tp",
+  );
   expect(() => loader.feed(0)).toThrow("rank 0 is not on this host, which has 2");
   const steps: number[] = [];
   for await (const { step, share } of loader.batches(2)) {

@@ -94,7 +94,9 @@ test("lineage goes from a rank back to its samples, and from a sample to the ran
     const samples = [...membersOf(plan, share, 0), ...membersOf(plan, share, 1)];
     expect(ancestorsOf(graph!, "rank", rank)).toEqual(samples.sort((a, b) => a - b));
   }
-  const ranks = tree.places.filter(({ share }) => share === plan.shareOf[5]).map(({ rank }) => rank);
+  const ranks = tree.places
+    .filter(({ share }) => share === plan.shareOf[5])
+    .map(({ rank }) => rank);
   expect(descendantsOf(graph!, "sample", 5)).toEqual(ranks);
   expect(() => ancestorsOf(graph!, "row", 0)).toThrow(
     'the backbone graph has no state "row"; it has sample, microbatch, share, rank',
@@ -129,13 +131,22 @@ test("ranks along a broadcast axis get their data from the first of them", () =>
   });
 });
 
-const shapes: EncoderShapes = { patch: 14, merge: 2, temporalPatch: 2, audioFrames: 50, audioMerge: 4 };
+const shapes: EncoderShapes = {
+  patch: 14,
+  merge: 2,
+  temporalPatch: 2,
+  audioFrames: 50,
+  audioMerge: 4,
+};
 const multimodal = Array.from({ length: 16 }, (_, i): SampleMetadata =>
   metadataOf(
     [
       { kind: "text", tokens: 100 + 10 * i },
       // Every fourth sample, all on the first share when dealt in order, is full of images.
-      ...Array.from({ length: i < 4 ? 6 : i % 3 }, () => ({ kind: "image", width: 448, height: 448 }) as const),
+      ...Array.from(
+        { length: i < 4 ? 6 : i % 3 },
+        () => ({ kind: "image", width: 448, height: 448 }) as const,
+      ),
       ...(i % 5 === 0 ? [{ kind: "audio", seconds: 8 } as const] : []),
     ],
     shapes,
@@ -178,7 +189,10 @@ test("hybrid balancing deals parts over all encoders, apart from their samples",
   const byEncoder = planOf("greedy", "encoder");
   const images = (share: number): number =>
     [...byEncoder.shareOf].reduce(
-      (sum, s, i) => (s === share ? sum + multimodal[i]!.parts!.filter(({ kind }) => kind === "image").length : sum),
+      (sum, s, i) =>
+        s === share
+          ? sum + multimodal[i]!.parts!.filter(({ kind }) => kind === "image").length
+          : sum,
       0,
     );
   const most = Math.max(...[0, 1, 2, 3].map(images));

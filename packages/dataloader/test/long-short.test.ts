@@ -31,7 +31,10 @@ test("no other split by length is faster, and the makespan is what it says", () 
         plan.rankOf.forEach((rank, i) => {
           if (rank >= 0) loads[rank]! += quadratic(lengths[i]!);
         });
-        const cut = plan.long.reduce((sum, i) => sum + quadratic(lengths[i]!) / ranks + exchange, 0);
+        const cut = plan.long.reduce(
+          (sum, i) => sum + quadratic(lengths[i]!) / ranks + exchange,
+          0,
+        );
         expect(plan.makespan).toBeCloseTo(cut + Math.max(...loads), 6);
         // No worse than all whole (within the bound of the greedy deal, which it uses) or all cut.
         const all = lengths.reduce((sum, l) => sum + quadratic(l) / ranks + exchange, 0);
@@ -78,9 +81,9 @@ test("rows of several modalities keep both limits and every sample", () => {
       }
     }),
   );
-  expect(() => packHybrid({ tokens: [1], encoder: [60], capacity: 9, encoderCapacity: 50 })).toThrow(
-    "sample 0 has 1 tokens and 60 encoder tokens, a row 9 and 50; cut it first",
-  );
+  expect(() =>
+    packHybrid({ tokens: [1], encoder: [60], capacity: 9, encoderCapacity: 50 }),
+  ).toThrow("sample 0 has 1 tokens and 60 encoder tokens, a row 9 and 50; cut it first");
   expect(() => packHybrid({ tokens: [1], encoder: [], capacity: 9, encoderCapacity: 5 })).toThrow(
     "encoder tokens of 0 samples",
   );

@@ -151,6 +151,29 @@ test("a dataset is written as the reference writes it: shards, sizes, hashes and
   expect((await dataset.shard(0)).sample(0)).toEqual(words[0]);
 });
 
+test("shards are compressed and read back in every way that is written", async () => {
+  const words = Array.from({ length: 4 }, (_, i) => ({ text: `word ${i} `.repeat(200) }));
+  for (const compression of ["gz", "gz:1", "br", "br:4", "zstd", "zstd:19"]) {
+    const folder = join(directory, compression.replace(":", "-"));
+    const options = { columns: { text: "str" }, sizeLimit: 3500, hashes: ["sha256"], compression };
+    const written = await writeMdsDirectory(folder, words, options);
+    expect(written.length).toBe(2);
+    const dataset = await openMdsDirectory(folder);
+    const [extension] = compression.split(":");
+    dataset.shards.forEach(({ raw, zip }, i) => {
+      expect(zip?.basename).toBe(`shard.0000${i}.mds.${extension}`);
+      expect(zip!.bytes).toBeLessThan(raw.bytes / 5);
+    });
+    const read = await Promise.all([0, 1].map((i) => dataset.shard(i)));
+    expect(read.flatMap((shard) => [shard.sample(0), shard.sample(1)])).toEqual(words);
+  }
+  const write = (compression: string) =>
+    writeMdsDirectory(join(directory, "x"), [], { columns: { text: "str" }, compression });
+  await expect(write("bz2")).rejects.toThrow("bz2 is not written here; use gz, br or zstd");
+  await expect(write("zstd:23")).rejects.toThrow("zstd:23: the levels of zstd are 1 to 22");
+  await expect(write("gz:high")).rejects.toThrow("the levels of gz are 0 to 9");
+});
+
 test("a shard that was cut, changed or mislabelled is refused with its place", () => {
   const bytes = new Uint8Array(bytesOf(vectors.plain, "shard.00000.mds"));
   const [info] = decodeMdsIndex("index.json", textOf(vectors.plain, "index.json"));

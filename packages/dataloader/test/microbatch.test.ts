@@ -33,16 +33,14 @@ const read =
   (sample: number): Int32Array =>
     new Int32Array(lengths[sample]!).fill(sample + 1);
 
-const shapes = fc
-  .integer({ min: 1, max: 3 })
-  .chain((microbatches) =>
-    fc.tuple(
-      fc.constant(microbatches),
-      fc
-        .array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 8 })
-        .map((list) => Array.from({ length: microbatches }, () => list).flat()),
-    ),
-  );
+const shapes = fc.integer({ min: 1, max: 3 }).chain((microbatches) =>
+  fc.tuple(
+    fc.constant(microbatches),
+    fc
+      .array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 8 })
+      .map((list) => Array.from({ length: microbatches }, () => list).flat()),
+  ),
+);
 
 test("frames keep batches to the bit, and are no longer than their bound", () => {
   fc.assert(

@@ -20,24 +20,34 @@ test("constant weights give Megatron's blend, however it is cut into steps", () 
     fc.property(weights, fc.integer({ min: 1, max: 17 }), fc.nat(20), (list, batch, steps) => {
       fc.pre(list.some((weight) => weight > 0));
       const { sources, positions } = blend({ weights: list, length: batch * steps });
-      const { samples } = run({ schedule: [{ step: 0, weights: list }] }, list.length, steps, batch);
+      const { samples } = run(
+        { schedule: [{ step: 0, weights: list }] },
+        list.length,
+        steps,
+        batch,
+      );
       expect(samples).toEqual(Array.from(sources, (source, i) => [source, positions[i]!]));
     }),
   );
 });
 
 test("as weights move, each source has what its shares add up to, within a sample or two a source", () => {
-  const points = fc.array(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 3, maxLength: 3 }), {
-    minLength: 1,
-    maxLength: 4,
-  });
+  const points = fc.array(
+    fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 3, maxLength: 3 }),
+    {
+      minLength: 1,
+      maxLength: 4,
+    },
+  );
   fc.assert(
     fc.property(points, fc.integer({ min: 1, max: 40 }), (lists, batch) => {
       const schedule = lists.map((weights, k) => ({ step: 5 * k, weights }));
       const steps = 25;
       const { samples, state } = run({ schedule }, 3, steps, batch);
       expect(state.position).toBe(samples.length);
-      const due = state.due.map((samplesDue, d) => samplesDue + state.weights[d]! * (state.position - state.since));
+      const due = state.due.map(
+        (samplesDue, d) => samplesDue + state.weights[d]! * (state.position - state.since),
+      );
       // The rule takes the source furthest behind; three sources never fall further than that apart.
       due.forEach((count, d) => expect(Math.abs(count - state.taken[d]!)).toBeLessThan(3));
       // Positions of a source run on without a gap.

@@ -21,7 +21,10 @@ const stored = {
 };
 
 test("a stored state gives its planner and snapshots back, after JSON", () => {
-  const { planner: state, snapshots } = restoreMultiSource(JSON.parse(JSON.stringify(stored)), identity);
+  const { planner: state, snapshots } = restoreMultiSource(
+    JSON.parse(JSON.stringify(stored)),
+    identity,
+  );
   expect(state).toEqual(stored.planner);
   expect(state.step).toBe(2);
   expect(snapshots).toEqual(stored.snapshots);

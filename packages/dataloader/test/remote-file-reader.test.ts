@@ -1,16 +1,22 @@
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { decodeMegatronIndex, encodeMegatronIndex, megatronSource } from "@trireme/dataloader";
-import { httpObject, openRemoteFileReader } from "@trireme/dataloader/node";
+import { encodeMegatronIndex } from "@trireme/dataloader";
+import {
+  httpObject,
+  openRemoteFileReader,
+  openRemoteMegatronFiles,
+} from "@trireme/dataloader/node";
 
 /** A server on a thread of its own, as reading blocks this one. Every third request is broken off. */
 const server = `
   const { createServer } = require("node:http");
-  const { parentPort } = require("node:worker_threads");
-  const bytes = Buffer.from(new Uint16Array(3_000_000).map((_, i) => (i * 7) % 65_521).buffer);
+  const { parentPort, workerData } = require("node:worker_threads");
+  const tokens = new Uint16Array(3_000_000).map((_, i) => (i * 7) % 65_521);
+  const files = { "/x.bin": Buffer.from(tokens.buffer), "/x.idx": Buffer.from(workerData) };
   let requests = 0;
   const server = createServer((request, response) => {
     if (request.url === "/none") return response.writeHead(404).end();
+    const bytes = files[request.url];
     const [, from, to] = /^bytes=(\\d+)-(\\d+)$/.exec(request.headers.range);
     const part = bytes.subarray(Number(from), Number(to) + 1);
     response.writeHead(206, {
@@ -25,19 +31,25 @@ const server = `
 let worker: Worker;
 let base = "";
 beforeAll(async () => {
-  worker = new Worker(server, { eval: true });
-  base = await new Promise<string>((done) =>
-    worker.once("message", (port: number) => done(`http://127.0.0.1:${port}`)),
-  );
-});
+  const lengths = Int32Array.of(3_000_000);
+  const workerData = encodeMegatronIndex({
+    type: "u16",
+    lengths,
+    documents: Float64Array.of(0, 1),
+  });
+  worker = new Worker(server, { eval: true, workerData });
+  base = await new Promise<string>((done, failed) => {
+    worker.once("message", (port: number) => done(`http://127.0.0.1:${port}`));
+    worker.once("error", failed);
+  });
+}, 60_000);
 afterAll(() => worker.terminate());
 
 test("a token file on a server is a source as one on the disk is", async () => {
   const options = { blockBytes: 500_000, pause: 0.001 };
-  const data = await openRemoteFileReader(httpObject({ url: `${base}/x.bin` }), options);
-  const lengths = Int32Array.of(3_000_000);
-  const index = encodeMegatronIndex({ type: "u16", lengths, documents: Float64Array.of(0, 1) });
-  const source = megatronSource(decodeMegatronIndex("x.idx", index, data.size), data);
+  const [bin, idx] = ["bin", "idx"].map((end) => httpObject({ url: `${base}/x.${end}` }));
+  const files = await openRemoteMegatronFiles(bin!, idx!, options);
+  const { source } = files;
   expect(source.length).toBe(3_000_000);
   for (const [start, length] of [
     [0, 10],
@@ -53,9 +65,11 @@ test("a token file on a server is a source as one on the disk is", async () => {
       true,
     ]);
   }
+  files.close();
+  expect(() => source.read(0, new Int32Array(100))).toThrow("closed");
+  const data = await openRemoteFileReader(bin!, options);
   expect(() => data.read(data.size, new Uint8Array(1))).toThrow("are outside 0 to 6000000");
   data.close();
-  expect(() => data.read(0, new Uint8Array(1))).toThrow("closed");
 });
 
 test("what cannot be opened is told, and so is what cannot cross to the thread", async () => {

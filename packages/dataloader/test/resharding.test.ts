@@ -11,7 +11,9 @@ function planOn(dp: number, steps = 1): LoadingPlan {
   let plan: LoadingPlan | undefined;
   for (let step = 0; step < steps; step++) {
     const draw = planner.draw(state);
-    const metadata = Array.from(draw.positions, (position) => ({ tokens: 1 + ((position * 7) % 13) }));
+    const metadata = Array.from(draw.positions, (position) => ({
+      tokens: 1 + ((position * 7) % 13),
+    }));
     plan = planner.decide(draw, metadata);
     state = draw.next;
   }
@@ -29,13 +31,16 @@ test("when the world changes each sample is kept, moved or read again, and only 
       const hostsAfter = Array.from({ length: to }, (_, share) => share % hosts);
       const { kept, moved, reread } = reshard({ before, after, hostsBefore, hostsAfter });
       const all = [...kept, ...moved].map(({ sample }) => sample);
-      expect([...all, ...reread].sort((a, b) => a - b)).toEqual(Array.from({ length: 24 }, (_, i) => i));
+      expect([...all, ...reread].sort((a, b) => a - b)).toEqual(
+        Array.from({ length: 24 }, (_, i) => i),
+      );
       for (const sample of reread) expect(before.shareOf[sample]).toBe(lost);
       for (const { sample, from, to: share } of [...kept, ...moved]) {
         expect([before.shareOf[sample], after.shareOf[sample]]).toEqual([from, share]);
       }
       for (const { from, to: share } of kept) expect(hostsBefore[from]).toBe(hostsAfter[share]);
-      for (const { from, to: share } of moved) expect(hostsBefore[from]).not.toBe(hostsAfter[share]);
+      for (const { from, to: share } of moved)
+        expect(hostsBefore[from]).not.toBe(hostsAfter[share]);
       if (hosts === 1) expect(moved).toEqual([]);
     }),
   );

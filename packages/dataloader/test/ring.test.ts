@@ -24,71 +24,84 @@ function temporary(): string {
   folders.push(folder);
   return folder;
 }
-const shape: RingShape = { name: "share 0, slice 0", firstStep: 5, slots: 2, slotWords: 4, readers: [3, 8] };
+const shape: RingShape = {
+  name: "share 0, slice 0",
+  firstStep: 5,
+  slots: 2,
+  slotWords: 4,
+  readers: [3, 8],
+};
 const rings: [string, (of: RingShape) => RingRef][] = [
   ["shared", createSharedRing],
   ["file", (of) => createFileRing(of, join(temporary(), "a.ring"))],
 ];
 
-test.each(rings)("readers of a %s ring get every frame in order, whatever their pace", async (_, create) => {
-  const order = fc.array(fc.constantFrom<"write" | 0 | 1>("write", 0, 1), { maxLength: 60 });
-  await fc.assert(
-    fc.asyncProperty(order, fc.integer({ min: 1, max: 4 }), async (turns, slots) => {
-      const ref = create({ ...shape, slots });
-      // Each has the ring open for itself, as on threads or in processes of their own.
-      const [writer, ...readers] = [openRing(ref), openRing(ref), openRing(ref)];
-      const taken: [number, number] = [0, 0];
-      let written = 0;
-      for (const turn of turns) {
-        if (turn === "write") {
-          if (written - Math.min(...taken) >= slots) continue;
-          await roomFor(writer!, 5 + written, 1);
-          writer!.write(1 + (written % 4), (frame) => frame.fill(written));
-          written++;
-        } else if (taken[turn] < written) {
-          const frame = await nextFrame(readers[turn]!, turn, 1);
-          expect([...frame!]).toEqual(new Array(1 + (taken[turn] % 4)).fill(taken[turn]));
-          taken[turn]++;
+test.each(rings)(
+  "readers of a %s ring get every frame in order, whatever their pace",
+  async (_, create) => {
+    const order = fc.array(fc.constantFrom<"write" | 0 | 1>("write", 0, 1), { maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(order, fc.integer({ min: 1, max: 4 }), async (turns, slots) => {
+        const ref = create({ ...shape, slots });
+        // Each has the ring open for itself, as on threads or in processes of their own.
+        const writer = openRing(ref);
+        const readers = [openRing(ref), openRing(ref)] as const;
+        const taken: [number, number] = [0, 0];
+        let written = 0;
+        for (const turn of turns) {
+          if (turn === "write") {
+            if (written - Math.min(...taken) >= slots) continue;
+            await roomFor(writer, 5 + written, 1);
+            writer.write(1 + (written % 4), (frame) => frame.fill(written));
+            written++;
+          } else if (taken[turn] < written) {
+            const frame = await nextFrame(readers[turn], turn, 1);
+            expect([...frame!]).toEqual(new Array(1 + (taken[turn] % 4)).fill(taken[turn]));
+            taken[turn]++;
+          }
         }
-      }
-      writer!.close("ended");
-      for (const [reader, ring] of readers.entries()) {
-        for (; taken[reader]! < written; taken[reader]!++)
-          expect((await nextFrame(ring, reader, 1))![0]).toBe(taken[reader]);
-        expect(await nextFrame(ring, reader, 1)).toBeUndefined();
-      }
-      for (const ring of [writer, ...readers]) ring!.release();
-    }),
-    { numRuns: 30 },
-  );
-});
+        writer.close("ended");
+        for (const [reader, ring] of readers.entries()) {
+          for (; taken[reader]! < written; taken[reader]!++)
+            expect((await nextFrame(ring, reader, 1))![0]).toBe(taken[reader]);
+          expect(await nextFrame(ring, reader, 1)).toBeUndefined();
+        }
+        for (const ring of [writer, ...readers]) ring.release();
+      }),
+      { numRuns: 30 },
+    );
+  },
+);
 
-test.each(rings)("waits at a %s ring end with a change, and name who is missing at their deadline", async (_, create) => {
-  const ref = create({ ...shape, slots: 1 });
-  const [writer, reader] = [openRing(ref), openRing(ref)];
-  const waiting = nextFrame(reader, 0, 10);
-  setTimeout(() => writer.write(1, (frame) => frame.fill(7)), 20);
-  expect([...(await waiting)!]).toEqual([7]);
-  const room = roomFor(writer, 6, 10);
-  setTimeout(() => void reader.take(1), 20);
-  await room;
-  writer.write(1, (frame) => frame.fill(8));
-  await expect(roomFor(writer, 7, 0.03)).rejects.toThrow(
-    "rank 3, 8 has not taken step 6 of share 0, slice 0 for 0.03 s",
-  );
-  reader.take(0);
-  await expect(roomFor(writer, 7, 0.03)).rejects.toThrow("rank 8 has not taken step 6");
-  await expect(nextFrame(reader, 0, 0.03)).rejects.toThrow(
-    "the data constructor of share 0, slice 0 has not delivered step 7 to rank 3 for 0.03 s; its last was 6",
-  );
-  const failing = nextFrame(reader, 0, 10);
-  setTimeout(() => writer.close("failed"), 20);
-  await expect(failing).rejects.toThrow("the loader of share 0, slice 0 gave up before step 7");
-  await expect(roomFor(writer, 7, 10)).rejects.toThrow("was closed before step 7");
-  writer.release();
-  reader.release();
-  reader.release();
-});
+test.each(rings)(
+  "waits at a %s ring end with a change, and name who is missing at their deadline",
+  async (_, create) => {
+    const ref = create({ ...shape, slots: 1 });
+    const [writer, reader] = [openRing(ref), openRing(ref)];
+    const waiting = nextFrame(reader, 0, 10);
+    setTimeout(() => writer.write(1, (frame) => frame.fill(7)), 20);
+    expect([...(await waiting)!]).toEqual([7]);
+    const room = roomFor(writer, 6, 10);
+    setTimeout(() => void reader.take(1), 20);
+    await room;
+    writer.write(1, (frame) => frame.fill(8));
+    await expect(roomFor(writer, 7, 0.03)).rejects.toThrow(
+      "rank 3, 8 has not taken step 6 of share 0, slice 0 for 0.03 s",
+    );
+    reader.take(0);
+    await expect(roomFor(writer, 7, 0.03)).rejects.toThrow("rank 8 has not taken step 6");
+    await expect(nextFrame(reader, 0, 0.03)).rejects.toThrow(
+      "the data constructor of share 0, slice 0 has not delivered step 7 to rank 3 for 0.03 s; its last was 6",
+    );
+    const failing = nextFrame(reader, 0, 10);
+    setTimeout(() => writer.close("failed"), 20);
+    await expect(failing).rejects.toThrow("the loader of share 0, slice 0 gave up before step 7");
+    await expect(roomFor(writer, 7, 10)).rejects.toThrow("was closed before step 7");
+    writer.release();
+    reader.release();
+    reader.release();
+  },
+);
 
 test("a ring's file is never one that exists", () => {
   const path = join(temporary(), "a.ring");

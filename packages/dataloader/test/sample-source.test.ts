@@ -12,7 +12,11 @@ import { expect, test } from "vitest";
 
 test("documents of a stream are samples, each once an epoch, in an order of the epoch's own", async () => {
   const ends = Float64Array.of(3, 4, 9, 11, 16);
-  const dataset = tokenDataset(Int32Array.from({ length: 16 }, (_, i) => i), ends, 16);
+  const dataset = tokenDataset(
+    Int32Array.from({ length: 16 }, (_, i) => i),
+    ends,
+    16,
+  );
   const source = documentSamples(datasetSource(dataset), ends, sourceSeed(1, "a"));
   const epochs: string[] = [];
   for (let epoch = 0; epoch < 4; epoch++) {
@@ -24,7 +28,9 @@ test("documents of a stream are samples, each once an epoch, in an order of the 
       seen.push([...tokens]);
     }
     epochs.push(JSON.stringify(seen));
-    expect(seen.sort((a, b) => a[0]! - b[0]!).flat()).toEqual(Array.from({ length: 16 }, (_, i) => i));
+    expect(seen.sort((a, b) => a[0]! - b[0]!).flat()).toEqual(
+      Array.from({ length: 16 }, (_, i) => i),
+    );
   }
   expect(new Set(epochs).size).toBeGreaterThan(2);
   expect(() => documentSamples(datasetSource(dataset), new Float64Array(0), 1)).toThrow(
@@ -33,7 +39,12 @@ test("documents of a stream are samples, each once an epoch, in an order of the 
 });
 
 test("the order of a source follows from its name and the run's seed", () => {
-  const seeds = [sourceSeed(1, "a"), sourceSeed(1, "b"), sourceSeed(2, "a"), sourceSeed(2 ** 40 + 1, "a")];
+  const seeds = [
+    sourceSeed(1, "a"),
+    sourceSeed(1, "b"),
+    sourceSeed(2, "a"),
+    sourceSeed(2 ** 40 + 1, "a"),
+  ];
   expect(new Set(seeds).size).toBe(4);
   expect(sourceSeed(1, "a")).toBe(seeds[0]);
   for (const seed of seeds) expect(Number.isSafeInteger(seed)).toBe(true);
@@ -91,10 +102,15 @@ test("what is released is gone, and a stream without samples says so", async () 
   const source = sequentialSamples(stream());
   await source.read(5);
   source.release!(3);
-  await expect(source.read(2)).rejects.toThrow("position 2 of stream ten is gone: it is read from 3 on");
+  await expect(source.read(2)).rejects.toThrow(
+    "position 2 of stream ten is gone: it is read from 3 on",
+  );
   expect(await first(source, 3)).toBe(3);
   const empty = sequentialSamples({ fingerprint: "none", open: () => [] });
   await expect(empty.read(0)).rejects.toThrow("stream none has no samples");
-  const after = sequentialSamples({ fingerprint: "none", open: () => [] }, { position: 5, cursor: 1 });
+  const after = sequentialSamples(
+    { fingerprint: "none", open: () => [] },
+    { position: 5, cursor: 1 },
+  );
   await expect(after.read(5)).rejects.toThrow("stream none has no samples");
 });

@@ -26,7 +26,9 @@ test("what batches made ahead cover is no waiting, and a shadow that saves nothi
   expect(plan).toEqual({ shadowed: [], bytes: 0, waitingWithout: 0, waitingWith: 0, speedup: 1 });
   expect(planShadows([], 0).speedup).toBe(1);
   expect(() => planShadows([candidate], -1)).toThrow("a budget of -1 bytes");
-  expect(() => planShadows([{ ...candidate, recovery: NaN }], 1)).toThrow("process 0 has recovery NaN");
+  expect(() => planShadows([{ ...candidate, recovery: NaN }], 1)).toThrow(
+    "process 0 has recovery NaN",
+  );
 });
 
 test("two shadows bring the published 1.08x under failures that cost 8 per cent", () => {

@@ -195,7 +195,12 @@ function megaScaleStep(row: Row, id: string): Outcome {
     zero: 1,
   };
   const cluster = (): Cluster => clusterOf(host("dgx-a100-80"), n("gpus"));
-  return predictStep(group, id, n("iteration_s"), () => model("gpt3-175b"), options, cluster);
+  const measured = n("iteration_s");
+  const outcome = predictStep(group, id, measured, () => model("gpt3-175b"), options, cluster);
+  if (!("predicted" in outcome)) return outcome;
+  // The rows imply a fixed time beyond what divides by the GPUs; what no mechanism here explains is said, not added.
+  const rest = (measured - outcome.predicted).toFixed(2);
+  return { ...outcome, detail: `unexplained ${rest} s; ${outcome.detail ?? ""}` };
 }
 
 const allReduceHosts: Readonly<Record<string, { host: string; target: number }>> = {

@@ -27,7 +27,12 @@ export function frameBound(samples: number, width: number, microbatches: number)
 
 /** Writes a frame at the start of `into`, which has room for its `frameWords`. */
 export function encodeFrame(batch: ShareBatch, into: Int32Array): void {
-  into.set([batch.step % 2 ** 31, Math.floor(batch.step / 2 ** 31), batch.share, batch.microbatches.length]);
+  into.set([
+    batch.step % 2 ** 31,
+    Math.floor(batch.step / 2 ** 31),
+    batch.share,
+    batch.microbatches.length,
+  ]);
   let at = head;
   const put = (values: Int32Array): void => {
     into.set(values, at);
@@ -35,7 +40,8 @@ export function encodeFrame(batch: ShareBatch, into: Int32Array): void {
   };
   for (const { rows, width, tokens, labels, positions, lossMask, ...ends } of batch.microbatches) {
     put(Int32Array.of(rows, width, ends.boundaries.length));
-    for (const column of [tokens, labels, positions, ends.boundaryEnds, ends.boundaries]) put(column);
+    for (const column of [tokens, labels, positions, ends.boundaryEnds, ends.boundaries])
+      put(column);
     const words4 = Math.ceil(lossMask.length / 4);
     new Uint8Array(into.buffer, into.byteOffset + 4 * at, lossMask.length).set(lossMask);
     at += words4;
@@ -44,15 +50,11 @@ export function encodeFrame(batch: ShareBatch, into: Int32Array): void {
 
 /** Reads a frame; what it gives are views of `words`. */
 export function decodeFrame(words: Int32Array): ShareBatch {
-  const [low, high, share, count] = words as unknown as readonly [number, number, number, number];
+  const [low = 0, high = 0, share = 0, count = 0] = words;
   let at = head;
   const take = (length: number): Int32Array => words.subarray(at, (at += length));
   const microbatches = Array.from({ length: count }, (): Microbatch => {
-    const [rows, width, boundaryCount] = take(microbatchHead) as unknown as readonly [
-      number,
-      number,
-      number,
-    ];
+    const [rows = 0, width = 0, boundaryCount = 0] = take(microbatchHead);
     const size = rows * width;
     const [tokens, labels, positions] = [take(size), take(size), take(size)];
     const [boundaryEnds, boundaries] = [take(rows), take(boundaryCount)];

@@ -80,11 +80,9 @@ function constructMicrobatch(
   const packing = pack({ lengths, capacity: sequence, method, long });
   const rows = packedRows(packing);
   const size = rows * sequence;
-  const [tokens, labels, positions] = [size, size, size].map((n) => new Int32Array(n)) as [
-    Int32Array,
-    Int32Array,
-    Int32Array,
-  ];
+  const tokens = new Int32Array(size);
+  const labels = new Int32Array(size);
+  const positions = new Int32Array(size);
   const lossMask = new Uint8Array(size);
   const boundaryEnds = new Int32Array(rows);
   const boundaries: number[] = [];
@@ -93,8 +91,7 @@ function constructMicrobatch(
       packing,
       r,
       lengths,
-      (document, start, into) =>
-        into.set(samples[document]!.subarray(start, start + into.length)),
+      (document, start, into) => into.set(samples[document]!.subarray(start, start + into.length)),
       padding,
     );
     tokens.set(row.tokens, r * sequence);

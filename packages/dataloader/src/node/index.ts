@@ -1,6 +1,11 @@
 export { readTextDocuments } from "./text-documents.ts";
 export { type FileReader, openFileReader } from "./file-reader.ts";
-export { type MegatronFiles, openMegatronFiles, writeMegatronFiles } from "./megatron-files.ts";
+export {
+  type MegatronFiles,
+  openMegatronFiles,
+  openRemoteMegatronFiles,
+  writeMegatronFiles,
+} from "./megatron-files.ts";
 export {
   type MdsDirectory,
   type MdsWriteOptions,
@@ -17,7 +22,12 @@ export {
 } from "./prepare.ts";
 export { type LoaderThread, type LoaderThreadOptions, startLoaderThread } from "./loader-thread.ts";
 export { type RemoteFile, type RemoteFileOptions, fetchFile } from "./remote/fetch-file.ts";
-export { type HostLoader, type RunningActor, startHostLoader } from "./actors/host-loader.ts";
+export {
+  type HostLoader,
+  type RunningActor,
+  type World,
+  startHostLoader,
+} from "./actors/host-loader.ts";
 export { type HostLoaderOptions } from "./actors/host-loader-options.ts";
 export { type ActorKind } from "./actors/actor.ts";
 export { type OpenSource, type OpenSourceResult, type SourceSpec } from "./actors/open-source.ts";

@@ -12,6 +12,7 @@ if (parentPort === null) {
   process.once("disconnect", () => process.exit(0));
 } else {
   const port = parentPort;
-  const serve = server(handlerOf(workerData as ActorRole), (reply) => port.postMessage(reply));
+  const role: ActorRole = workerData;
+  const serve = server(handlerOf(role), (reply) => port.postMessage(reply));
   port.on("message", (request: ActorRequest) => serve(request));
 }

@@ -6,6 +6,9 @@ import type { TokenDataset } from "../token-dataset.ts";
 import { type TokenSource, megatronSource } from "../token-source.ts";
 import { encodeTokens, tokenTypeFor } from "../token-type.ts";
 import { openFileReader } from "./file-reader.ts";
+import { openRemoteFileReader } from "./remote/blocking-reader.ts";
+import type { RemoteObject } from "./remote/remote-object.ts";
+import { type RemoteReaderOptions, openRemote } from "./remote/remote-reader.ts";
 
 /** A Megatron dataset that holds its data file open until it is closed. */
 export interface MegatronFiles {
@@ -27,6 +30,33 @@ export async function openMegatronFiles(prefix: string): Promise<MegatronFiles> 
     return { index, source: megatronSource(index, data), close: () => data.close() };
   } catch (error) {
     data.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens a `.bin` and its `.idx` in a store. The index is read whole, the data in blocks as samples ask
+ * for them; each read of the source blocks its thread until they are there.
+ */
+export async function openRemoteMegatronFiles(
+  data: RemoteObject,
+  index: RemoteObject,
+  options: RemoteReaderOptions = {},
+): Promise<MegatronFiles> {
+  const opened = await openRemote(index, options);
+  const bytes = new Uint8Array(opened.size);
+  await opened.read(0, bytes);
+  opened.close();
+  const reader = await openRemoteFileReader(data, options);
+  try {
+    const decoded = decodeMegatronIndex(index.name, bytes, reader.size);
+    return {
+      index: decoded,
+      source: megatronSource(decoded, reader),
+      close: () => reader.close(),
+    };
+  } catch (error) {
+    reader.close();
     throw error;
   }
 }

@@ -28,13 +28,16 @@ function idsOf(file: string, column: string, row: number, value: unknown): Int32
   const fail = (reason: string): never => {
     throw new FormatError(file, undefined, `row ${row}: ${JSON.stringify(column)} ${reason}`);
   };
-  if (!Array.isArray(value) && !ArrayBuffer.isView(value)) return fail("is no list of integers");
-  const list = value as ArrayLike<unknown>;
-  const tokens = new Int32Array(list.length);
-  for (let i = 0; i < list.length; i++) {
-    const id = Number(list[i] ?? -1);
+  if (!isList(value)) return fail("is no list of integers");
+  const tokens = new Int32Array(value.length);
+  for (let i = 0; i < value.length; i++) {
+    const id = Number(value[i] ?? -1);
     tokens[i] = id;
-    if (tokens[i] !== id || id < 0) fail(`has ${String(list[i])} at ${i}; ids are 0..2^31-1`);
+    if (tokens[i] !== id || id < 0) fail(`has ${String(value[i])} at ${i}; ids are 0..2^31-1`);
   }
   return tokens;
+}
+
+function isList(value: unknown): value is ArrayLike<unknown> {
+  return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
 }

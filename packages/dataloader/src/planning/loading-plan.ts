@@ -75,10 +75,7 @@ export function membersOf(plan: LoadingPlan, share: number, microbatch: number):
  * Who reads and who is sent to. Along the axes of `broadcast` only the first rank reads; the others get
  * it from that one. O(ranks · axes).
  */
-export function deliveriesOf(
-  tree: PlaceTree,
-  broadcast: ReadonlySet<string>,
-): readonly Delivery[] {
+export function deliveriesOf(tree: PlaceTree, broadcast: ReadonlySet<string>): readonly Delivery[] {
   const cells = Array.from({ length: tree.shares * tree.slices }, (_, cell) => ({
     share: Math.floor(cell / tree.slices),
     slice: cell % tree.slices,

@@ -1,7 +1,7 @@
 /**
  * Which source each sample of the global order comes from, step by step, as weights move. The rule is
  * that of `blend` (Megatron-LM's): the source furthest behind its share is next. What it has to
- * remember is small, two numbers a source, so that a run goes on at any step on any number of ranks.
+ * remember is small, three numbers a source, so that a run goes on at any step on any number of ranks.
  */
 import { TriremeError } from "@trireme/core";
 import { furthestBehind } from "../blend.ts";
@@ -114,6 +114,9 @@ function openShares(
   const open = wanted.map((weight, d) => (ended(d) ? 0 : weight));
   const sum = open.reduce((total, weight) => total + weight, 0);
   if (sum === 0)
-    throw new TriremeError("MIX", `every source with a weight has ended before step ${step} is full`);
+    throw new TriremeError(
+      "MIX",
+      `every source with a weight has ended before step ${step} is full`,
+    );
   return open.map((weight) => weight / sum);
 }

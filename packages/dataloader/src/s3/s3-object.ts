@@ -66,43 +66,47 @@ export function s3Object(options: S3ObjectOptions): RemoteObject {
         .catch((cause: unknown) => {
           throw failureOf(url, cause, of);
         });
-      const body = answer.Body as (AsyncIterable<Uint8Array> & { destroy?(): void }) | undefined;
+      const body: unknown = answer.Body;
       const [, from, size] = /^bytes (\d+)-\d+\/(\d+)$/.exec(answer.ContentRange ?? "") ?? [];
       if (Number(size) !== of.size || (of.version ?? answer.ETag) !== answer.ETag) {
-        body?.destroy?.();
+        drop(body);
         throw changed(url, of, { size: Number(size), version: answer.ETag });
       }
       if (Number(from) !== start) {
-        body?.destroy?.();
+        drop(body);
         throw new RemoteFailure(`${url}: asked for bytes from ${start} on, got others`, true);
       }
-      if (body !== undefined) yield* body;
+      if (isBody(body)) yield* body;
     },
     recipe: { module: import.meta.url, function: "s3Object", options },
   };
 }
 
-interface SdkError {
-  readonly name?: string;
-  readonly message?: string;
-  readonly $metadata?: { readonly httpStatusCode?: number };
-  readonly $response?: { readonly headers?: Readonly<Record<string, string>> };
-}
-
 /** What the SDK threw, in the terms of who tries again: a status that passes, or no answer at all. */
 function failureOf(url: string, cause: unknown, of?: RemoteStat): RemoteFailure {
-  const { name = "", message = "", $metadata, $response } = cause as SdkError;
-  const status = $metadata?.httpStatusCode;
+  const { name, message } = cause instanceof Error ? cause : { name: "", message: String(cause) };
+  const status = Number(field(field(cause, "$metadata"), "httpStatusCode") ?? 0);
   if (of !== undefined && (status === 412 || status === 416)) return changed(url, of, {});
-  const again = status === undefined ? name !== "CredentialsProviderError" : passing(status);
-  const asked = Number($response?.headers?.["retry-after"]);
-  const what = [status === undefined ? [] : [status], name, message === name ? [] : [message]];
-  return new RemoteFailure(
-    `${url}: ${what.flat().join(" ")}`.trimEnd(),
-    again,
-    asked > 0 ? asked : 0,
-    {
-      cause,
-    },
-  );
+  const again = status === 0 ? name !== "CredentialsProviderError" : passing(status);
+  const asked = Number(field(field(field(cause, "$response"), "headers"), "retry-after"));
+  const what = [status === 0 ? [] : [status], name, message === name ? [] : [message]].flat();
+  return new RemoteFailure(`${url}: ${what.join(" ")}`.trimEnd(), again, asked > 0 ? asked : 0, {
+    cause,
+  });
+}
+
+function field(value: unknown, key: string): unknown {
+  const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
+  return entries.find(([name]) => name === key)?.[1];
+}
+
+/** Under Node a body is a stream; what has no iterator is none that can be read here. */
+function isBody(value: unknown): value is AsyncIterable<Uint8Array> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+/** Frees the connection of an answer that is not wanted. */
+function drop(body: unknown): void {
+  if (typeof body !== "object" || body === null || !("destroy" in body)) return;
+  if (typeof body.destroy === "function") body.destroy();
 }

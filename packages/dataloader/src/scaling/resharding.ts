@@ -39,7 +39,11 @@ export function reshard({ before, after, hostsBefore, hostsAfter }: ReshardOptio
   const differs = after.positions.findIndex(
     (position, i) => position !== before.positions[i] || after.sources[i] !== before.sources[i],
   );
-  if (before.step !== after.step || before.positions.length !== after.positions.length || differs !== -1) {
+  if (
+    before.step !== after.step ||
+    before.positions.length !== after.positions.length ||
+    differs !== -1
+  ) {
     throw new TriremeError(
       "RESHARD",
       `a plan of step ${after.step} cannot follow one of step ${before.step}: ${differs === -1 ? `${after.positions.length} samples, ${before.positions.length} before` : `sample ${differs} differs`}; plan the same state on the new tree`,

@@ -34,6 +34,7 @@ export function sequentialSamples<C>(
   from?: SourceSnapshot,
 ): SampleSource & { snapshot(): SourceSnapshot } {
   const held = new Map<number, Held<C>>();
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- this stream's own, from snapshot below
   let cursor = from?.cursor as C | undefined;
   let [first, end] = [from?.position ?? 0, from?.position ?? 0];
   let reading = stepsOf(stream.open(cursor));
@@ -80,7 +81,10 @@ export function sequentialSamples<C>(
     release(position) {
       for (; first < Math.min(position, end); first++) held.delete(first);
     },
-    snapshot: () => ({ position: first, cursor: held.has(first) ? held.get(first)!.cursor : cursor }),
+    snapshot: () => ({
+      position: first,
+      cursor: held.has(first) ? held.get(first)!.cursor : cursor,
+    }),
   };
 }
 

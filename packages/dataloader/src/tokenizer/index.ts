@@ -1,8 +1,3 @@
 export { huggingFaceTokenizer } from "./hugging-face.ts";
-export {
-  type TiktokenEncoding,
-  type TiktokenOptions,
-  tiktokenEncoding,
-  tiktokenTokenizer,
-} from "./tiktoken.ts";
+export { type TiktokenOptions, tiktokenEncoding, tiktokenTokenizer } from "./tiktoken.ts";
 export { loadTokenizer } from "./load-tokenizer.ts";

@@ -7,9 +7,6 @@ import { missingPeer } from "../missing-peer.ts";
 import type { Tokenizer } from "../tokenizer.ts";
 import { checkedIds } from "./id-check.ts";
 
-/** Encodings that come with the library. */
-export type TiktokenEncoding = "gpt2" | "r50k_base" | "p50k_base" | "cl100k_base" | "o200k_base";
-
 /** An encoding in its parts. */
 export interface TiktokenOptions {
   /** A `.tiktoken` file: on each line a token in base64, a space and its rank, which is its id. */
@@ -20,25 +17,32 @@ export interface TiktokenOptions {
   readonly specialTokens?: Readonly<Record<string, number>>;
 }
 
-/** An encoding that comes with the library. */
-export async function tiktokenEncoding(name: TiktokenEncoding): Promise<Tokenizer> {
+/**
+ * An encoding that comes with the library: "gpt2", "r50k_base", "p50k_base", "cl100k_base" or
+ * "o200k_base".
+ */
+export async function tiktokenEncoding(name: string): Promise<Tokenizer> {
   // The names are spelt out so that bundlers see what is imported.
-  const loaders = {
+  const loaders: Readonly<Record<string, () => Promise<{ readonly default: unknown }>>> = {
     gpt2: () => import("tiktoken/encoders/gpt2"),
     r50k_base: () => import("tiktoken/encoders/r50k_base"),
     p50k_base: () => import("tiktoken/encoders/p50k_base"),
     cl100k_base: () => import("tiktoken/encoders/cl100k_base"),
     o200k_base: () => import("tiktoken/encoders/o200k_base"),
   };
-  if (!Object.hasOwn(loaders, name)) {
+  const load = Object.hasOwn(loaders, name) ? loaders[name] : undefined;
+  if (load === undefined) {
     throw new TriremeError(
       "TOKENIZER",
       `encoding ${JSON.stringify(name)} does not come with tiktoken; it has ${Object.keys(loaders).join(", ")}`,
     );
   }
-  // Its types describe the module, which under Node is wrapped once more.
-  const module: { readonly default: unknown } = await loaders[name]().catch(missing);
-  const found = module.default as Encoder;
+  const { default: found } = await load().catch(missing);
+  if (!isEncoder(found))
+    throw new TriremeError(
+      "TOKENIZER",
+      `tiktoken's ${name} is not in the form that is known; use tiktoken 1.0`,
+    );
   return bpeTokenizer(unpacked(found.bpe_ranks), found.pat_str, found.special_tokens, {
     kind: "tiktoken-encoding",
     name,
@@ -59,6 +63,11 @@ interface Encoder {
   readonly bpe_ranks: string;
   readonly pat_str: string;
   readonly special_tokens: Readonly<Record<string, number>>;
+}
+
+function isEncoder(value: unknown): value is Encoder {
+  if (typeof value !== "object" || value === null) return false;
+  return "bpe_ranks" in value && "pat_str" in value && "special_tokens" in value;
 }
 
 /** Tokens in base64 by their id. */

@@ -21,7 +21,7 @@ const skippable = 0x184d2a50;
 export async function* zstdPieces(
   name: string,
   pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-): AsyncGenerator<Uint8Array<ArrayBufferLike>> {
+): AsyncGenerator<Uint8Array> {
   const ready: Uint8Array[] = [];
   const stream = new Decompress((piece) => void (piece.length > 0 && ready.push(piece)));
   let offset = 0;
@@ -78,10 +78,7 @@ export async function zstdDecompress(
 }
 
 /** One frame of `bytes`, with its size in its header. Levels are 1 (fast) to 22 (small). */
-export async function zstdCompress(
-  bytes: Uint8Array,
-  level = 3,
-): Promise<Uint8Array<ArrayBufferLike>> {
+export async function zstdCompress(bytes: Uint8Array, level = 3): Promise<Uint8Array> {
   if (!Number.isInteger(level) || level < 1 || level > 22)
     throw new TriremeError("FORMAT", `zstd level ${level}; the levels are 1 to 22`);
   const { Zstd } = await import("@hpcc-js/wasm-zstd").catch(

@@ -34,11 +34,17 @@ test.each<ActorKind>(["thread", "process"])(
 
 test("a run's folder of memory is gone when it is closed", async () => {
   const planner = plannerOf({ dp: 1, cp: 1, tp: 1, microbatches: 1, method: "order" });
-  const loader = await startHostLoader({ ...common, planner, sources, actors: "process", steps: 1 });
+  const loader = await startHostLoader({
+    ...common,
+    planner,
+    sources,
+    actors: "process",
+    steps: 1,
+  });
   const { ring } = loader.feed(0);
   expect(ring.kind).toBe("file");
   const folder = ring.kind === "file" ? join(ring.path, "..") : "";
-  expect(readdirSync(folder)).toContain("0-0.ring");
+  expect(readdirSync(folder)).toContain("0-0-0.ring");
   await loader.done;
   loader.close();
   expect(() => readdirSync(folder)).toThrow("ENOENT");

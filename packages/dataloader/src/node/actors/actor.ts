@@ -122,11 +122,13 @@ function threadActor(name: string, role: ActorRole): Actor {
 function processActor(name: string, role: ActorRole): Actor {
   const child: ChildProcess = startProcess("loader-actor");
   const pending = new Pending(name);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its main module sends nothing else
   child.on("message", (reply) => pending.answer(reply as ActorReply));
   child.on("error", (error) => pending.end(`failed: ${error.message}`));
   child.on("exit", (code, signal) => pending.end(`ended with ${signal ?? `code ${code}`}`));
   const send = (message: unknown): void => {
     // A pipe that has just broken is told by "exit".
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- requests and roles are objects
     child.send(message as object, () => undefined);
   };
   send(role);

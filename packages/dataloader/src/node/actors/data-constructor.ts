@@ -44,6 +44,7 @@ export async function openConstructor(role: ConstructorRole): Promise<Handler> {
     return step === due;
   };
   return (message) => {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the host sends nothing else
     const { plan, parcels } = message as ConstructMessage;
     // A constructor that died after some slices left them written; they are not written twice.
     if (!rings.some((ring) => ring !== undefined && awaits(ring, plan.step))) return;

@@ -77,7 +77,11 @@ export class FileRing implements Ring {
     store(this.#file, statusAt, ringStatuses.indexOf(status));
   }
 
-  changed(ms: number): Promise<void> {
+  changes(): number {
+    return 0;
+  }
+
+  changed(_seen: number, ms: number): Promise<void> {
     this.#pause = Math.min(5, this.#pause + 0.5);
     return new Promise((resolve) => setTimeout(resolve, Math.min(ms, this.#pause)));
   }

@@ -3,29 +3,24 @@
  * its ranks need, rings of shared memory that the ranks read, and the planner's decisions between them.
  * (OVERLORD, arXiv:2504.09844; one loader a host feeding all its ranks: MegaScale, arXiv:2402.15627.)
  */
-import { join } from "node:path";
 import { TriremeError } from "@trireme/core";
 import type { ShareBatch } from "../../construct/microbatch.ts";
 import type { LoadingPlan } from "../../planning/loading-plan.ts";
-import type { PlannerState } from "../../planning/planner.ts";
 import {
   type MultiSourceIdentity,
   type MultiSourceState,
   restoreMultiSource,
 } from "../../planning/planner-checkpoint.ts";
+import type { Planner, PlannerState } from "../../planning/planner.ts";
 import { partitionSources } from "../../scaling/source-partition.ts";
-import { createFileRing } from "./file-ring.ts";
-import {
-  type CheckedHostOptions,
-  type HostLoaderOptions,
-  checkHostOptions,
-} from "./host-loader-options.ts";
+import { Delivery } from "./delivery.ts";
+import { HostHistory } from "./host-history.ts";
+import { type HostLoaderOptions, checkHostOptions } from "./host-loader-options.ts";
 import { type RankBatchOptions, type RankFeed, rankBatches } from "./rank-batches.ts";
-import type { RingRef, RingShape } from "./ring.ts";
+import { type RankRings, createRankRings } from "./rank-rings.ts";
 import { createRunDirectory, removeRunDirectory } from "./run-directory.ts";
 import { ScalingLoop } from "./scaling-loop.ts";
-import { ShareFeeder } from "./share-feeder.ts";
-import { createSharedRing } from "./shared-ring.ts";
+import type { OpenedSource } from "./source-host.ts";
 import { SourcePool } from "./source-pool.ts";
 import type { Supervised } from "./supervised.ts";
 
@@ -37,6 +32,12 @@ export interface RunningActor {
   readonly shadow: boolean;
   /** Ends it as a crash would: for drills. */
   kill(): void;
+}
+
+/** A planner on another tree, and the ranks of it on this host; default all. */
+export interface World {
+  readonly planner: Planner;
+  readonly ranks?: readonly number[];
 }
 
 /** A running loader. */
@@ -52,6 +53,13 @@ export interface HostLoader {
   state(step: number): MultiSourceState;
   /** The plan of a step whose state is kept: its samples, their places, their lineage. */
   plan(step: number): LoadingPlan;
+  /**
+   * Goes on at `step` for other ranks, as when the world has changed: rings, constructors and places are
+   * made anew, sources stay open and are not read again where they hold what is needed. The streams of
+   * before end with what they have. `step` is one that no rank of the new world has had, and one whose
+   * state is kept; of sources that can only be read on, it is no older than the slowest rank's next.
+   */
+  reshape(step: number, world: World): Promise<void>;
   /** What runs for it now. */
   actors(): readonly RunningActor[];
   /** For each source, the source hosts that its loaders are on. */
@@ -64,65 +72,68 @@ export interface HostLoader {
   close(): void;
 }
 
-/** Steps whose states are kept behind the slowest rank. */
-const keptSteps = 64;
-
 /**
  * Starts a loader; resolves when all sources are open and a stored state was found to be of them.
  * @throws TriremeError on options, sources or a state that do not fit.
  */
 export async function startHostLoader(options: HostLoaderOptions): Promise<HostLoader> {
-  const checked = checkHostOptions(options);
-  const directory = checked.actors === "process" ? createRunDirectory() : undefined;
-  const loader = new RunningLoader(checked, directory);
+  const { actors, sources, seed, sourceHosts, shadows, deadline, attempts, state } =
+    checkHostOptions(options);
+  const directory = actors === "process" ? createRunDirectory() : undefined;
+  const pool = new SourcePool({
+    specs: sources,
+    seed,
+    kind: actors,
+    directory,
+    partition: partitionSources({ loaders: sources.map(() => 1), processes: sourceHosts }),
+    shadows,
+    snapshots: snapshotsOf(state),
+    deadline,
+    attempts,
+  });
   try {
-    await loader.open();
+    return new RunningLoader(options, pool, await pool.opened(), directory);
   } catch (error) {
-    loader.close();
+    pool.close();
+    if (directory !== undefined) removeRunDirectory(directory);
     throw error;
   }
-  return loader;
+}
+
+/** The snapshots of a stored state; whether it is one is checked when the sources are open. */
+function snapshotsOf(state: unknown): MultiSourceState["snapshots"] {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- restoreMultiSource checks the rest
+  return ((state ?? {}) as Partial<MultiSourceState>).snapshots ?? {};
 }
 
 class RunningLoader implements HostLoader {
-  readonly #options: CheckedHostOptions;
-  readonly #directory: string | undefined;
+  readonly done: Promise<void>;
+  readonly #given: HostLoaderOptions;
   readonly #pool: SourcePool;
-  #feeders: readonly ShareFeeder[] = [];
-  readonly #feeds = new Map<number, RankFeed>();
-  readonly #relays = new Map<number, number>();
-  readonly #states = new Map<number, PlannerState>();
-  readonly #plans = new Map<number, LoadingPlan>();
-  #identity: MultiSourceIdentity | undefined;
-  #scaling: ScalingLoop | undefined;
+  readonly #directory: string | undefined;
+  readonly #identity: MultiSourceIdentity;
+  /** Sources that only one loader can read. */
+  readonly #single: ReadonlySet<number>;
+  readonly #history = new HostHistory();
+  readonly #end: number;
+  #rings: RankRings;
+  #delivery: Delivery;
+  #generation = 0;
   #closed = false;
-  #done: Promise<void> = Promise.resolve();
+  /** Whether it has come to its last step, given up or been closed: its sources are closed then. */
+  #ended = false;
+  #settle: { resolve: () => void; reject: (error: unknown) => void } | undefined;
 
-  constructor(options: CheckedHostOptions, directory: string | undefined) {
-    this.#options = options;
+  constructor(
+    given: HostLoaderOptions,
+    pool: SourcePool,
+    opened: ReadonlyMap<number, OpenedSource>,
+    directory: string | undefined,
+  ) {
+    this.#given = given;
+    this.#pool = pool;
     this.#directory = directory;
-    const { sources, seed, actors: kind, sourceHosts, shadows, deadline, attempts } = options;
-    const stored = (options.state ?? {}) as Partial<MultiSourceState>;
-    this.#pool = new SourcePool({
-      specs: sources,
-      seed,
-      kind,
-      directory,
-      partition: partitionSources({ loaders: sources.map(() => 1), processes: sourceHosts }),
-      shadows,
-      snapshots: stored.snapshots ?? {},
-      deadline,
-      attempts,
-    });
-  }
-
-  get done(): Promise<void> {
-    return this.#done;
-  }
-
-  async open(): Promise<void> {
-    const { planner, sources, seed, construct, state } = this.#options;
-    const opened = await this.#pool.opened();
+    const { planner, sources, seed, construct, state, steps } = checkHostOptions(given);
     this.#identity = {
       sources: Object.fromEntries(
         sources.map(({ name }, source) => [name, opened.get(source)!.fingerprint]),
@@ -131,29 +142,21 @@ class RunningLoader implements HostLoader {
       seed,
       sequence: construct.sequence,
     };
-    const start =
-      state === undefined ? planner.start() : restoreMultiSource(state, this.#identity).planner;
-    this.#feeders = this.#openShares(start.step);
-    const single = new Set(
+    this.#single = new Set(
       [...opened.values()].flatMap(({ source, sequential }) => (sequential ? [source] : [])),
     );
-    this.#scaling = new ScalingLoop(this.#options, this.#pool, single);
-    this.#states.set(start.step, start);
-    this.#done = this.#run(start);
+    const start =
+      state === undefined ? planner.start() : restoreMultiSource(state, this.#identity).planner;
+    this.#end = start.step + steps;
+    this.#history.addState(start);
+    this.done = new Promise((resolve, reject) => (this.#settle = { resolve, reject }));
     // Whoever reads batches is told as well; it must not be an unhandled rejection.
-    this.#done.catch(() => undefined);
+    this.done.catch(() => undefined);
+    [this.#rings, this.#delivery] = this.#begin(given, start);
   }
 
   feed(rank: number): RankFeed {
-    const feed = this.#feeds.get(rank);
-    if (feed !== undefined) return feed;
-    const from = this.#relays.get(rank);
-    throw new TriremeError(
-      "HOST_LOADER",
-      from === undefined
-        ? `rank ${rank} is not on this host, which has ${[...this.#feeds.keys()].join(", ")}`
-        : `rank ${rank} gets its data from rank ${from}, as the program broadcasts along ${this.#options.planner.spec.broadcast.join(", ")}`,
-    );
+    return this.#rings.feed(rank);
   }
 
   batches(rank: number, options?: RankBatchOptions): AsyncGenerator<ShareBatch, void, undefined> {
@@ -161,13 +164,34 @@ class RunningLoader implements HostLoader {
   }
 
   state(step: number): MultiSourceState {
-    const planner = this.#kept(this.#states, step);
+    const planner = this.#history.state(step);
     const snapshots = this.#pool.snapshotsAt(planner.mix.taken);
-    return { version: 1, ...this.#identity!, planner, snapshots };
+    return { version: 1, ...this.#identity, planner, snapshots };
   }
 
   plan(step: number): LoadingPlan {
-    return this.#kept(this.#plans, step);
+    return this.#history.plan(step);
+  }
+
+  async reshape(step: number, { planner, ranks }: World): Promise<void> {
+    const { ranks: _, ...given } = this.#given;
+    const world = { ...given, planner, ...(ranks === undefined ? {} : { ranks }) };
+    const start = this.#history.state(step);
+    const { globalBatch } = this.#identity;
+    if (planner.spec.globalBatch !== globalBatch) {
+      throw new TriremeError(
+        "HOST_LOADER",
+        `a global batch of ${planner.spec.globalBatch} cannot follow one of ${globalBatch} in one order of samples`,
+      );
+    }
+    checkHostOptions(world);
+    if (this.#ended) throw new TriremeError("HOST_LOADER", "the loader has ended; start another");
+    const before = this.#delivery;
+    this.#generation++;
+    before.stop();
+    await before.done.catch(() => undefined);
+    this.#history.rewind(step);
+    [this.#rings, this.#delivery] = this.#begin(world, start);
   }
 
   actors(): readonly RunningActor[] {
@@ -197,106 +221,36 @@ class RunningLoader implements HostLoader {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#ended = true;
     this.#pool.close();
-    for (const feeder of this.#feeders) feeder.close("ended");
+    this.#delivery.stop();
+    this.#settle?.resolve();
     if (this.#directory !== undefined) removeRunDirectory(this.#directory);
   }
 
   #supervised(): readonly Supervised[] {
-    return [...this.#pool.hosts, ...this.#feeders.map(({ supervised }) => supervised)];
+    return [...this.#pool.hosts, ...this.#delivery.feeders.map(({ supervised }) => supervised)];
   }
 
-  #kept<T>(map: ReadonlyMap<number, T>, step: number): T {
-    const found = map.get(step);
-    if (found !== undefined) return found;
-    const steps = [...map.keys()];
-    throw new TriremeError(
-      "HOST_LOADER",
-      `step ${step} is not kept; kept are ${steps[0] ?? "none"} to ${steps.at(-1) ?? "none"}`,
+  /** Begins to deliver to a world. */
+  #begin(world: HostLoaderOptions, start: PlannerState): [RankRings, Delivery] {
+    const options = checkHostOptions(world);
+    const generation = this.#generation;
+    const rings = createRankRings(options, start.step, this.#directory, generation);
+    const [pool, history] = [this.#pool, this.#history];
+    const scaling = new ScalingLoop(options, pool, this.#single);
+    const delivery = new Delivery({ options, pool, scaling, history, rings }, start, this.#end);
+    // The end of a world that another has followed is not the loader's.
+    const last = (settle: () => void): void => {
+      if (generation !== this.#generation) return;
+      this.#ended = true;
+      pool.close();
+      settle();
+    };
+    delivery.done.then(
+      () => last(() => this.#settle?.resolve()),
+      (error: unknown) => last(() => this.#settle?.reject(error)),
     );
+    return [rings, delivery];
   }
-
-  /** A ring for each slice that local ranks read, a feeder for each share of them. */
-  #openShares(firstStep: number): readonly ShareFeeder[] {
-    const { planner, ranks, prefetch: slots, slotWords } = this.#options;
-    const { tree } = planner.spec;
-    const local = new Set(ranks);
-    const rings = new Map<number, (RingRef | undefined)[]>();
-    for (const { share, slice, readers, relays } of planner.deliveries) {
-      for (const [from, to] of relays) if (local.has(to)) this.#relays.set(to, from);
-      const here = readers.filter((rank) => local.has(rank));
-      if (here.length === 0) continue;
-      const name = `share ${share}, slice ${slice}`;
-      const shape: RingShape = { name, firstStep, slots, slotWords, readers: here };
-      const ring =
-        this.#directory === undefined
-          ? createSharedRing(shape)
-          : createFileRing(shape, join(this.#directory, `${share}-${slice}.ring`));
-      const slices =
-        rings.get(share) ?? new Array<RingRef | undefined>(tree.slices).fill(undefined);
-      slices[slice] = ring;
-      rings.set(share, slices);
-      here.forEach((rank, reader) => this.#feeds.set(rank, { rank, ring, reader }));
-    }
-    return [...rings].map(([share, slices]) => new ShareFeeder(this.#options, share, slices));
-  }
-
-  async #run(start: PlannerState): Promise<void> {
-    const delivered: Promise<void>[] = [];
-    try {
-      let state = start;
-      const end = start.step + this.#options.steps;
-      while (state.step < end && !this.#closed) {
-        // The first delivery that fails ends the loop, whatever it waits for.
-        state = await Promise.race([this.#step(state, delivered), failureOf(delivered)]);
-        if (delivered.length > 2 * this.#options.prefetch) await delivered.shift();
-      }
-      await Promise.all(delivered);
-      for (const feeder of this.#feeders) feeder.close("ended");
-    } catch (error) {
-      if (this.#closed) return;
-      for (const feeder of this.#feeders) feeder.close("failed");
-      throw error;
-    } finally {
-      this.#pool.close();
-    }
-  }
-
-  /** Plans one step and sets its delivery going, as soon as every ring has room for it. */
-  async #step(state: PlannerState, delivered: Promise<void>[]): Promise<PlannerState> {
-    const { planner } = this.#options;
-    await Promise.all(this.#feeders.map((feeder) => feeder.room(state.step)));
-    await this.#scaling!.observe(state.step);
-    const draw = planner.draw(state);
-    const plan = planner.decide(draw, await this.#pool.describe(draw));
-    this.#plans.set(state.step, plan);
-    this.#states.set(state.step + 1, draw.next);
-    const delivery = this.#deliver(plan, draw.next);
-    delivery.catch(() => undefined);
-    delivered.push(delivery);
-    const oldest = state.step - this.#options.prefetch - keptSteps;
-    this.#plans.delete(oldest);
-    this.#states.delete(oldest);
-    return draw.next;
-  }
-
-  async #deliver(plan: LoadingPlan, after: PlannerState): Promise<void> {
-    const { snapshotEvery } = this.#options;
-    const parcels = await this.#pool.read(plan, new Set(this.#feeders.map(({ share }) => share)));
-    await Promise.all(
-      this.#feeders.map((feeder) => feeder.build(plan, parcels.get(feeder.share) ?? [])),
-    );
-    await this.#pool.release(after.mix.taken);
-    if (after.step % snapshotEvery === 0) {
-      const oldest = this.#states.values().next().value ?? after;
-      await this.#pool.snapshot(oldest.mix.taken);
-    }
-  }
-}
-
-/** Rejects with the first of them that does; never resolves. */
-function failureOf(promises: readonly Promise<void>[]): Promise<never> {
-  return new Promise((_, reject) => {
-    for (const promise of promises) promise.catch(reject);
-  });
 }

@@ -38,7 +38,8 @@ export async function openSource(
   snapshot?: SourceSnapshot,
 ): Promise<OpenSourceResult> {
   if ("prefix" in spec) {
-    const { index, source, close } = await openMegatronFiles(spec.prefix);
+    // The index is let go of: a sample source needs the ends of its documents only.
+    const { index, source, ...file } = await openMegatronFiles(spec.prefix);
     const { lengths, documents } = index;
     const ends = new Float64Array(documents.length - 1);
     let end = 0;
@@ -46,8 +47,9 @@ export async function openSource(
       for (; s < documents[d + 1]!; s++) end += lengths[s]!;
       ends[d] = end;
     }
-    return { ...documentSamples(source, ends, seed), close };
+    return { ...documentSamples(source, ends, seed), close: () => file.close() };
   }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- checked on the next line
   const { openSource: open } = (await import(spec.module)) as { openSource?: OpenSource };
   if (typeof open !== "function") {
     throw new TriremeError(

@@ -61,12 +61,13 @@ async function until(
 ): Promise<boolean> {
   const end = performance.now() + seconds * 1000;
   for (;;) {
+    const seen = ring.changes();
     if (condition()) return true;
     signal?.throwIfAborted();
     const left = end - performance.now();
     // What was written before closing counts.
     if (ring.status() !== "open" || left <= 0) return condition();
     // A signal is looked at ten times a second.
-    await ring.changed(Math.min(left, signal === undefined ? 1000 : 100));
+    await ring.changed(seen, Math.min(left, signal === undefined ? 1000 : 100));
   }
 }

@@ -46,8 +46,10 @@ export interface Ring {
   take(reader: number): Int32Array;
   /** Says that no more frames come. */
   close(status: "ended" | "failed"): void;
-  /** Resolves when a counter may have changed, at the latest after `ms`. */
-  changed(ms: number): Promise<void>;
+  /** A number that is another when a counter has changed; read it before looking at the counters. */
+  changes(): number;
+  /** Resolves when `changes()` may be another than `seen`, at the latest after `ms`. */
+  changed(seen: number, ms: number): Promise<void>;
   /** Lets go of files. */
   release(): void;
 }

@@ -52,7 +52,7 @@ export class ShareFeeder {
       () => undefined,
       () => undefined,
     );
-    return built.then(() => parcels.forEach(dropParcel));
+    return built.then(() => undefined).finally(() => parcels.forEach(dropParcel));
   }
 
   close(status: "ended" | "failed"): void {

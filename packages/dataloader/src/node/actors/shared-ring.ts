@@ -4,7 +4,7 @@ import { type Ring, type RingRef, type RingShape, type RingStatus, ringStatuses 
 /** Words of control: written, status, changes, then taken by each reader. */
 const [writtenAt, statusAt, changesAt, takenAt] = [0, 1, 2, 3] as const;
 
-/** What the library of ES2023 does not know yet. */
+/** `Atomics.waitAsync`, which the library of ES2023 does not declare. */
 interface WaitAsync {
   waitAsync(
     array: Int32Array,
@@ -64,11 +64,16 @@ export class SharedRing implements Ring {
     this.#wake();
   }
 
-  async changed(ms: number): Promise<void> {
+  changes(): number {
+    return Atomics.load(this.#control, changesAt);
+  }
+
+  async changed(seen: number, ms: number): Promise<void> {
     // Nothing else may keep the thread alive, or wake it, while it waits.
     const awake = setTimeout(() => undefined, ms);
-    const seen = Atomics.load(this.#control, changesAt);
-    const wait = (Atomics as unknown as WaitAsync).waitAsync(this.#control, changesAt, seen, ms);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node has had it since version 16
+    const atomics = Atomics as unknown as WaitAsync;
+    const wait = atomics.waitAsync(this.#control, changesAt, seen, ms);
     if (wait.async) await wait.value;
     clearTimeout(awake);
   }

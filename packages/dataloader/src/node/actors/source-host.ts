@@ -69,8 +69,9 @@ export async function openSources(role: SourceRole): Promise<Handler> {
       if (!open.has(source)) open.set(source, await openSource(spec, seed, snapshot));
     }
     return sources.map(({ source }) => {
-      const { fingerprint, samples, snapshot } = at(source);
-      return { source, fingerprint, samples, sequential: snapshot !== undefined };
+      const opened = at(source);
+      const { fingerprint, samples } = opened;
+      return { source, fingerprint, samples, sequential: "snapshot" in opened };
     });
   };
   const at = (source: number): SampleSource => {
@@ -110,10 +111,12 @@ export async function openSources(role: SourceRole): Promise<Handler> {
         message.sources.forEach((source, i) => open.get(source)?.release?.(message.positions[i]!));
         return undefined;
       case "snapshot":
-        return [...open].flatMap(([source, { snapshot }]) =>
-          snapshot === undefined ? [] : [{ source, snapshot: snapshot() }],
-        );
+        return [...open].flatMap(([source, held]) => {
+          const snapshot = held.snapshot?.();
+          return snapshot === undefined ? [] : [{ source, snapshot }];
+        });
     }
   };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the host sends nothing else
   return (message) => answer(message as SourceMessage);
 }

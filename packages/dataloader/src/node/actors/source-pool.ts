@@ -185,7 +185,7 @@ export class SourcePool {
       }),
     );
     this.#partition = partition;
-    await Promise.allSettled([...this.#calls]);
+    await Promise.allSettled(this.#calls);
     await Promise.all(
       wanted.map(async (sources, host) => {
         const left = [...this.#held[host]!].filter((source) => !sources.has(source));
@@ -247,6 +247,7 @@ export class SourcePool {
     const call = this.#hosts[host]!.ask(message, `${what} on source host ${host} (${shown})`);
     this.#calls.add(call);
     try {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the host answers each question so
       return (await call) as SourceAnswers[M["kind"]];
     } finally {
       this.#calls.delete(call);

@@ -159,7 +159,10 @@ class BlockReader implements RemoteReader {
 async function unlessAborted<T>(value: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error);
+    stop = () => {
+      const reason: unknown = signal.reason;
+      reject(reason instanceof Error ? reason : new Error(String(reason)));
+    };
     signal.addEventListener("abort", stop, { once: true });
   });
   try {
