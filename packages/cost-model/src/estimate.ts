@@ -11,7 +11,7 @@ import {
 } from "@trireme/workload";
 import { exposedDataParallel } from "./data-parallel.ts";
 import { type Interval, interval } from "./interval.ts";
-import { type Memory, gpuOverhead, memoryOf } from "./memory.ts";
+import { type Memory, gpuOverhead, hostOverhead, memoryOf } from "./memory.ts";
 import {
   type Makespan,
   type PipelineCosts,
@@ -86,7 +86,7 @@ export function estimator(o: EstimatorOptions): (plan: Plan) => Estimate {
   const { model, cluster } = o;
   const prices = new Prices(o);
   const device = hostOf(cluster, 0).accelerator;
-  const overhead = device.kind === "cpu" ? { fixed: 0, fragmentation: 0 } : gpuOverhead;
+  const overhead = device.kind === "cpu" ? hostOverhead : gpuOverhead;
   const makespan = o.makespan ?? closedFormMakespan;
   return (plan) => {
     const needed = ranks(plan);

@@ -44,12 +44,32 @@ export interface MemoryOverhead {
   readonly fixed: Bytes;
   /** Of activations and workspace: blocks that no request fits into. */
   readonly fragmentation: number;
+  /** Workspaces that matrix libraries take from the allocator, whatever the model. */
+  readonly libraries: Bytes;
+  /** The same for products of experts that a library computes side by side. */
+  readonly groupedLibraries: Bytes;
   /** What the loss holds for each logit at its peak; left out, what the plan's kernels do. */
   readonly perLogit?: Bytes;
 }
 
-/** A GPU process with CUDA context, cuBLAS and NCCL buffers. */
-export const gpuOverhead: MemoryOverhead = { fixed: 2.5e9, fragmentation: 0.06 };
+/**
+ * A GPU process with CUDA context, cuBLAS and NCCL buffers. PyTorch and Transformer Engine each keep a cuBLAS workspace
+ * of 32 MiB, and Transformer Engine four more for the streams of its grouped products.
+ */
+export const gpuOverhead: MemoryOverhead = {
+  fixed: 2.5e9,
+  fragmentation: 0.06,
+  libraries: 2 * 2 ** 25,
+  groupedLibraries: 4 * 2 ** 25,
+};
+
+/** A CPU process: nothing beside its tensors. */
+export const hostOverhead: MemoryOverhead = {
+  fixed: 0,
+  fragmentation: 0,
+  libraries: 0,
+  groupedLibraries: 0,
+};
 
 /** Peak memory of a plan by pipeline rank, and of the worst. */
 export function memory(o: {
@@ -62,8 +82,7 @@ export function memory(o: {
 
 /** The same from the list of the plan's stages. */
 export function memoryOf(m: Model, p: Plan, list: StageList, overhead: MemoryOverhead): Memory {
-  const logits = overhead.perLogit ?? perLogit(p);
-  const held = list.rankKinds.map((rank) => heldBy(m, p, list, rank, logits));
+  const held = list.rankKinds.map((rank) => heldBy(m, p, list, rank, overhead));
   const byRank: RankMemory[] = [];
   let worst: RankMemory | undefined;
   for (let rank = 0; rank < p.pp; rank++) {
@@ -87,7 +106,13 @@ interface Held {
   readonly workspace: Bytes;
 }
 
-function heldBy(m: Model, p: Plan, list: StageList, rank: number, logits: Bytes): Held {
+function heldBy(
+  m: Model,
+  p: Plan,
+  list: StageList,
+  rank: number,
+  { libraries, groupedLibraries, perLogit: logits = perLogit(p) }: MemoryOverhead,
+): Held {
   let total = 0;
   let experts = 0;
   let trainable = 0;
@@ -105,6 +130,8 @@ function heldBy(m: Model, p: Plan, list: StageList, rank: number, logits: Bytes)
     workspace = Math.max(workspace, stageWorkspace(m, p, s));
     if (s.head) workspace += ((p.microbatch * p.sequence) / p.cp) * lossVocab(m, p) * logits;
   }
+  const grouped = m.experts !== undefined && !p.groupedKernel;
+  workspace += libraries + (grouped ? groupedLibraries : 0);
   return { parameters: total, experts, trainable, trainableExperts, kept, workspace };
 }
 

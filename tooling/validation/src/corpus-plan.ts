@@ -47,6 +47,10 @@ function modelOf(row: CorpusRow): ModelOptions | string {
   for (const [key, value] of Object.entries({ layers, hidden, heads, vocab, seq: sequence })) {
     if (value === undefined) return `missing: ${key}`;
   }
+  const mixture = object(f, "moe");
+  for (const key of mixture === undefined ? [] : ["experts", "topk"]) {
+    if (number(mixture!, key) === undefined) return `missing: ${key}`;
+  }
   const act = text(f, "act");
   const gated = act === "swiglu" || act === "geglu";
   const kvHeads = number(f, "kv_heads");

@@ -37,7 +37,7 @@ test.each([
   [{ parallel: { gbs: 64 } }, "missing: mbs"],
   [{ model: { ...dense.model, vocab: null } }, "missing: vocab"],
   [{ measured: {} }, "missing: iteration time"],
-  [{ model: { ...dense.model, moe: { experts: 8 } } }, "not covered: mixture of experts"],
+  [{ model: { ...dense.model, moe: { experts: 8 } } }, "missing: topk"],
   [{ hardware: { ...dense.hardware, gpu: "abacus" } }, "accelerator not in the catalogue: abacus"],
   [
     { parallel: { ...dense.parallel, tp: 3 } },
