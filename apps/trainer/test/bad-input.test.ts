@@ -136,7 +136,7 @@ it.each(["train", "simulate"])("%s refuses a folder it cannot write to", async (
 });
 
 it("train refuses a plan that the engine does not carry out, and prints nothing before", async () => {
-  expect(await refused("train", run, "--set", "plan.zero=1")).toEqual([
-    "the embedded engine does not carry out zero 1; use zero 0",
+  expect(await refused("train", run, "--set", "plan.dropout=0.1")).toEqual([
+    "the embedded engine does not carry out dropout 0.1; use dropout 0",
   ]);
 });

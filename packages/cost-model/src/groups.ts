@@ -4,7 +4,7 @@
  */
 import type { Bytes, Seconds } from "@trireme/core";
 import { collectiveTime } from "@trireme/collectives";
-import type { Cluster } from "@trireme/topology";
+import { type Cluster, hostIndex, hostOf } from "@trireme/topology";
 import { type CollectiveOperator, type Plan, expertAxes, expertReplicas } from "@trireme/workload";
 
 /** What a collective does. */
@@ -106,21 +106,55 @@ function time(on: Network, operation: Operation, group: Group, bytes: Bytes): Se
   return seconds;
 }
 
-/** The communication of `plan` on a network. */
-export function communication(on: Network, plan: Plan): Communication {
-  return new PlanCommunication(on, plan);
+/** The communication of `plan` on a network; of a model with experts, how many a token is sent to. */
+export function communication(on: Network, plan: Plan, active = 1): Communication {
+  return new PlanCommunication(on, plan, active);
+}
+
+/**
+ * An exchange that brings a token once to each rank with experts of it, and once to each host in front of that
+ * (DeepEP's normal kernels; HybridEP): between hosts and inside them side by side, so that the slower one counts.
+ * `bytes` is what a rank sends if every copy travels on its own.
+ */
+function uniqueExchange(on: Network, group: Group, bytes: Bytes, active: number): Seconds {
+  const { cluster } = on;
+  const domain = (rank: number): number =>
+    Math.floor(hostIndex(cluster, rank) / (hostOf(cluster, rank).scaleUpHosts ?? 1));
+  const size = group.ranks.length;
+  const first = domain(0);
+  const inside = group.ranks.filter((rank) => domain(rank) === first);
+  const outside = group.ranks.filter(
+    (rank, i) => group.ranks.findIndex((other) => domain(other) === domain(rank)) === i,
+  );
+  const hosts = outside.length;
+  if (hosts === 1) return time(on, "all-to-all", group, bytes);
+  const once = bytes / distinct(size, active);
+  const within = size === hosts ? 0 : exchange(on, inside, once * distinct(size, active));
+  return Math.max(within, exchange(on, outside, once * distinct(hosts, active)));
+}
+
+/** Of `places` that hold as many experts each, those that have some of a token's `active`, under even load. */
+function distinct(places: number, active: number): number {
+  return places * (1 - (1 - 1 / places) ** active);
+}
+
+function exchange(on: Network, ranks: readonly number[], bytes: Bytes): Seconds {
+  return collectiveTime({ operation: "all-to-all", bytes, cluster: on.cluster, ranks });
 }
 
 class PlanCommunication implements Communication {
   readonly #network: Network;
   readonly #plan: Plan;
+  readonly #active: number;
   readonly #groups = new Map<CollectiveAxis, Group>();
+  readonly #unique = new Map<Bytes, Seconds>();
   /** Ranks between one stage and the next. */
   readonly #stride: number;
 
-  constructor(on: Network, plan: Plan) {
+  constructor(on: Network, plan: Plan, active: number) {
     this.#network = on;
     this.#plan = plan;
+    this.#active = active;
     this.#stride = spacingOf(plan, "pp");
   }
 
@@ -130,7 +164,19 @@ class PlanCommunication implements Communication {
       group = groupOf(this.#network, runsOf(this.#plan, axis));
       this.#groups.set(axis, group);
     }
+    if (axis === "ep" && kind === "all-to-all" && this.#plan.dispatch === "unique") {
+      return this.#exchange(group, bytes);
+    }
     return time(this.#network, kind, group, bytes);
+  }
+
+  #exchange(group: Group, bytes: Bytes): Seconds {
+    let seconds = this.#unique.get(bytes);
+    if (seconds === undefined) {
+      seconds = uniqueExchange(this.#network, group, bytes, this.#active);
+      this.#unique.set(bytes, seconds);
+    }
+    return seconds;
   }
 
   send(bytes: Bytes): Seconds {

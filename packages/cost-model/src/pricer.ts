@@ -117,7 +117,9 @@ export function rooflinePricer(
     },
     dispatch(op) {
       if (op.kind === "routing") return c.dispatch * routingOperators;
-      if (op.kind === "permutation") return c.dispatch * permutationOperators;
+      if (op.kind === "permutation") {
+        return op.form === "pad" ? c.dispatch : c.dispatch * permutationOperators;
+      }
       if (op.kind !== "grouped-gemm" || op.form.endsWith("-fused")) return c.dispatch;
       // Quantised, each group's two operands are cast before its product.
       const calls = quantisedForm(op.form) === undefined ? 1 : 3;

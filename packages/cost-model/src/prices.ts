@@ -73,7 +73,7 @@ export class Prices {
   /** What `plan` needs of them; throws TriremeError "PRECISION" like `rooflinePricer`. */
   of(plan: Plan): PlanPrices {
     const pricer = this.#pricer ?? this.#roofline(plan.precision);
-    const talk = communication(this.#network, plan);
+    const talk = communication(this.#network, plan, this.model.experts?.active);
     const key = shapeKey(plan);
     let shape = this.#shapes.get(key);
     if (shape === undefined) {

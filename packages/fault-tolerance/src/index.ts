@@ -243,5 +243,6 @@ export {
   type RecoveryAssignment,
   assignRecovery,
   decideQuorum,
+  shouldCommit,
 } from "./recovery/quorum.ts";
 export { type StandbyOptions, standbyPool } from "./recovery/standby.ts";

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { TriremeError } from "@trireme/core";
 import { type CheckpointStorage, type Snapshot, writeFiles } from "@trireme/runtime";
 import { fileStorage, fileStore } from "@trireme/runtime/node";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -135,6 +136,22 @@ it("a save that fails after the checkpoint is complete says so", async () => {
     "the checkpoint of step 2 is complete, but EACCES: permission denied",
   );
   expect(await newestWhole()).toBe(2);
+});
+
+it("a marker that cannot be read back is no reason to resume from its checkpoint, nor to remove it", async () => {
+  await save(fileStorage, 1, 9);
+  await save(fileStorage, 2, 9);
+  const flaky: CheckpointStorage = {
+    ...fileStorage,
+    read: (path, offset, target) =>
+      path.includes("step-00000002")
+        ? Promise.reject(new TriremeError("DAMAGED", "EIO"))
+        : fileStorage.read(path, offset, target),
+  };
+  expect(await fileStore(root, { storage: flaky }).steps()).toEqual([1]);
+  await save(flaky, 3, 2);
+  expect(readdirSync(root).sort()).toEqual(["latest", "step-00000002", "step-00000003"]);
+  expect(await fileStore(root).steps()).toEqual([3, 2]);
 });
 
 it("where one of several writers fails, all are waited for and nothing of the save is left", async () => {

@@ -135,13 +135,12 @@ function capacity(routing: string): Pick<PlanOptions, "expertCapacity"> {
   return factor === undefined ? {} : { expertCapacity: Number(factor) };
 }
 
-/** What a row records in graphs; Megatron-Bridge's recipes with experts do so with routers from release 25.11 on. */
+/** What a row records in graphs; Megatron-Bridge's performance recipes with experts do so with routers. */
 function graphs(row: CorpusRow): "none" | "routing" | "all" {
   const stated = JSON.stringify(row.parallel["cuda_graph"] ?? "");
   if (/full iteration/.test(stated)) return "all";
   if (/moe_router/.test(stated)) return "routing";
-  const release = /^mbridge-(\d+\.\d+)/.exec(row.id)?.[1];
-  return release !== undefined && Number(release) >= 25.11 ? "routing" : "none";
+  return row.dataset === "mbridge" ? "routing" : "none";
 }
 
 /** Expert parallelism; who states none trains every expert on every replica. */

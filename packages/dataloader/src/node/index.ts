@@ -48,3 +48,4 @@ export { type BlockCacheOptions } from "./remote/block-cache.ts";
 export { type RetryOptions } from "./remote/retry.ts";
 export { type RemoteReader, type RemoteReaderOptions, openRemote } from "./remote/remote-reader.ts";
 export { openRemoteFileReader } from "./remote/blocking-reader.ts";
+export { type TokenRowsReport, writeTokenRows } from "./token-rows.ts";

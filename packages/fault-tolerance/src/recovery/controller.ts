@@ -6,17 +6,24 @@
  * generation starts only once each member it keeps has left the old one, and it keeps at least one
  * (or, with leases, the old one's time must be over).
  */
-import { TriremeError, type Seconds } from "@trireme/core";
+import type { Seconds } from "@trireme/core";
 
 import { nextMembership } from "./membership.ts";
 import { type ControllerOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import { orderOf, refuseStale } from "./order.ts";
 import type { CohortReport, Order, Report } from "./protocol.ts";
 import { type ControllerRecord, type StopKind, firstRecord } from "./record.ts";
 import { Roster } from "./roster.ts";
 import { planRollback } from "./spike.ts";
-
-type Evidence = ReadonlyMap<number, string>;
-const nobody: Evidence = new Map();
+import {
+  type Evidence,
+  nobody,
+  withCommitted,
+  withEvicted,
+  withHalted,
+  withStopped,
+  withTrained,
+} from "./transitions.ts";
 
 export class RecoveryController {
   readonly #options: ResolvedOptions;
@@ -73,12 +80,7 @@ export class RecoveryController {
    */
   report(report: Report, now: Seconds): Order {
     const { host, generation, fault } = report;
-    if (generation > this.#record.generation) {
-      throw new TriremeError(
-        "STALE_RECORD",
-        `host ${host} is in generation ${generation}, but the record has come to ${this.#record.generation}: another controller leads, or its record is lost`,
-      );
-    }
+    refuseStale(this.#record, report);
     this.#hear(now);
     const further = this.#roster.hear(host, report, now);
     const reason = this.#record.evicted.get(host);
@@ -95,7 +97,7 @@ export class RecoveryController {
       }
       this.#resume(now);
     }
-    return this.#order(host);
+    return orderOf(this.#record, host, this.#roster.isMember(host));
   }
 
   /** Takes one report in the name of many hosts; the order is the answer to each member of them. */
@@ -108,7 +110,8 @@ export class RecoveryController {
     }
     this.#resume(now);
     const apart = new Set(report.except);
-    return this.#order(this.#record.members.find((host) => !apart.has(host)) ?? Number.NaN);
+    const member = this.#record.members.find((host) => !apart.has(host));
+    return orderOf(this.#record, member ?? Number.NaN, member !== undefined);
   }
 
   /** Evicts hosts on evidence from elsewhere: stack traces, a replay, a straggler; good ones too. */
@@ -159,10 +162,11 @@ export class RecoveryController {
     if (phase === "halting" && !this.#roster.complete && this.#since + leave <= now) {
       const reason = `did not leave generation ${generation - 1} within ${leave} s`;
       this.#evict(new Map(this.#roster.absent().map((host) => [host, reason])), now);
-    } else if (phase === "training" && this.#progress + stall <= now) this.#stall(now);
-    else if (phase === "training" && pending !== undefined && pending.due <= now) {
-      this.#halt(nobody, now);
-    } else if (phase === "training" && this.#grow <= now) this.#regrow(now);
+    } else if (phase === "training") {
+      if (this.#progress + stall <= now) this.#stall(now);
+      else if ((pending?.due ?? Infinity) <= now) this.#halt(nobody, now);
+      else if (this.#grow <= now) this.#regrow(now);
+    }
     this.#resume(now);
   }
 
@@ -195,28 +199,15 @@ export class RecoveryController {
   #commit(): void {
     const saved = this.#roster.saved;
     if (saved === undefined) return;
-    const { previous: _, ...record } = this.#record;
-    const saves = [...record.saves, saved].slice(-this.#options.keep);
-    this.#record = { ...record, committed: saved, saves, attempts: 0 };
-    this.#roster.change(record.generation, saved, [], []);
+    this.#record = withCommitted(this.#record, saved, this.#options.keep);
+    this.#roster.change(this.#record.generation, saved, [], []);
   }
 
   /** Members leave; whoever there is evidence against is evicted. */
   #halt(evidence: Evidence, now: Seconds, change: Partial<ControllerRecord> = {}): void {
-    const state = this.#record;
-    const begins = state.phase === "training";
-    // A host lost while halting needs no further generation: the one to come has not begun.
-    const generation = state.generation + (begins ? 1 : 0);
-    const record = {
-      ...state,
-      phase: "halting" as const,
-      generation,
-      members: without(state.members, evidence),
-      standbys: without(state.standbys, evidence),
-      evicted: evidence.size > 0 ? new Map([...state.evicted, ...evidence]) : state.evicted,
-      check: begins ? false : state.check,
-      ...change,
-    };
+    const begins = this.#record.phase === "training";
+    const record = withHalted(this.#record, evidence, change);
+    const { generation } = record;
     this.#record = record;
     this.#roster.change(generation, record.committed, evidence.keys(), []);
     if (begins) this.#since = now;
@@ -226,18 +217,13 @@ export class RecoveryController {
   }
 
   #evict(evidence: Evidence, now: Seconds): void {
-    const { standbys, evicted } = this.#record;
     for (const host of evidence.keys()) {
       if (!this.#roster.isMember(host)) continue;
       this.#halt(evidence, now);
       return;
     }
     // Standbys alone: training goes on.
-    this.#record = {
-      ...this.#record,
-      standbys: without(standbys, evidence),
-      evicted: new Map([...evicted, ...evidence]),
-    };
+    this.#record = withEvicted(this.#record, evidence);
   }
 
   /** Restart in place, self-checks first; then the version before; then the end. */
@@ -292,10 +278,7 @@ export class RecoveryController {
   }
 
   #stop(stop: StopKind, reason: string): void {
-    const { phase, generation } = this.#record;
-    // Above every generation that has trained, so that its members leave.
-    const next = generation + (phase === "training" ? 1 : 0);
-    this.#record = { ...this.#record, phase: "stopped", generation: next, stop, reason };
+    this.#record = withStopped(this.#record, stop, reason);
   }
 
   #resume(now: Seconds): void {
@@ -312,48 +295,10 @@ export class RecoveryController {
       this.#stop("too-few-hosts", `${count}, but at least ${Math.max(minimum, 1)} must train`);
       return;
     }
-    const rest = standbys.filter((host) => !next.hired.includes(host));
-    const { pending, ...state } = this.#record;
-    // What to go back to is the last version that has committed a step.
-    const { previous = state.version } = state;
-    const update = pending && { version: pending.version, previous, attempts: 0 };
-    this.#record = {
-      ...state,
-      ...update,
-      phase: "training",
-      members: next.members,
-      layout: next.members,
-      standbys: [...rest, ...next.spared],
-      check: false,
-    };
-    this.#roster.change(generation, state.committed, next.spared, next.hired);
+    this.#record = withTrained(this.#record, next);
+    this.#roster.change(generation, this.#record.committed, next.spared, next.hired);
     this.#since = now;
     this.#progress = now;
     this.#grow = now + this.#options.regrow;
   }
-
-  #order(host: number): Order {
-    const { phase, generation, committed, evicted, skip, version, check } = this.#record;
-    const reason = evicted.get(host);
-    if (reason !== undefined) return { kind: "evict", reason };
-    const member = this.#roster.isMember(host);
-    if (phase === "training" && member) {
-      const skipped = skip > 0 ? { skip } : {};
-      const code = version === 0 ? {} : { version };
-      return { kind: "train", generation, step: committed + 1, ...skipped, ...code };
-    }
-    // A standby waits below the generation that may hire it.
-    if (!member && phase !== "stopped") return { kind: "halt", generation: 0 };
-    return { kind: "halt", generation, ...(check && phase === "halting" ? { check } : {}) };
-  }
-}
-
-/** A list less a few of its hosts; itself where it has none of them. */
-function without(hosts: readonly number[], few: Evidence): readonly number[] {
-  let rest = hosts;
-  for (const host of few.keys()) {
-    const at = rest.indexOf(host);
-    if (at >= 0) rest = rest.toSpliced(at, 1);
-  }
-  return rest;
 }

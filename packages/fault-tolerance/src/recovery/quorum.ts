@@ -1,5 +1,5 @@
 /** torchft's lighthouse quorum and manager recovery assignment, as pure functions of their inputs. */
-import type { Seconds } from "@trireme/core";
+import { TriremeError, type Seconds } from "@trireme/core";
 
 export interface Participant {
   readonly replica: string;
@@ -24,54 +24,76 @@ export interface QuorumOptions {
   readonly minReplicas: number;
   /** How long to wait for stragglers; must exceed the time a replica takes to recover. */
   readonly joinTimeout: Seconds;
+  /**
+   * How long a replica takes to recover, where it is known. A shorter join timeout would close the
+   * quorum each time before the replica is there, so that it never comes back: refused.
+   */
+  readonly recovery?: Seconds;
   /** Age from which a heartbeat is stale; 5 s by default. */
   readonly heartbeatTimeout?: Seconds;
 }
 
 export type QuorumDecision =
-  | { readonly ok: true; readonly quorum: Quorum; readonly fast: boolean }
+  | {
+      readonly ok: true;
+      readonly quorum: Quorum;
+      readonly fast: boolean;
+      /** Most failures to commit that any member reports. */
+      readonly commitFailures: number;
+    }
   | { readonly ok: false; readonly reason: string };
 
 /**
  * Decides whether the participants form a quorum now. A fast quorum needs every member of the
- * previous one; any quorum needs more than half of the replicas that are heartbeating, so that two
- * disjoint quorums cannot stand at once.
+ * previous one; any other needs `minReplicas`, more than half of the replicas that are heartbeating,
+ * so that two disjoint quorums cannot stand at once, and all of them, or the join timeout passed.
+ * The id grows when members change or a commit has failed.
+ * @throws TriremeError "QUORUM" for a join timeout shorter than a recovery.
  */
 export function decideQuorum(options: QuorumOptions): QuorumDecision {
-  const { now, participants, heartbeats, previous, minReplicas, joinTimeout } = options;
+  const { now, participants, heartbeats, previous, minReplicas, joinTimeout, recovery } = options;
+  if (recovery !== undefined && !(joinTimeout > recovery)) {
+    throw new TriremeError(
+      "QUORUM",
+      `joinTimeout = ${joinTimeout} s, but a replica takes ${recovery} s to recover: it would never rejoin; use more than ${recovery} s`,
+    );
+  }
   const timeout = options.heartbeatTimeout ?? 5;
-  const alive = new Set(
-    [...heartbeats].filter(([, at]) => now - at < timeout).map(([name]) => name),
-  );
-  const before = new Set(previous?.members.map((member) => member.replica));
-  let members = participants
+  const alive = new Set<string>();
+  for (const [name, at] of heartbeats) if (now - at < timeout) alive.add(name);
+  const healthy = participants
     .filter((each) => alive.has(each.replica))
     .toSorted((a, b) => (a.replica < b.replica ? -1 : a.replica > b.replica ? 1 : 0));
-  const here = new Set(members.map((each) => each.replica));
-  const joining = members.length;
-  if (previous !== undefined && members.some((each) => each.shrinkOnly === true)) {
-    members = members.filter((each) => before.has(each.replica));
-  }
-  const fast = previous !== undefined && [...before].every((name) => here.has(name));
-  if (members.length < minReplicas) {
-    return { ok: false, reason: `need at least ${minReplicas} replicas, have ${members.length}` };
-  }
-  if (!fast && members.length * 2 <= alive.size) {
-    return { ok: false, reason: `need at least half of ${alive.size} healthy workers` };
-  }
-  if (!fast && joining < alive.size) {
-    const waited = now - Math.min(...members.map((each) => each.joined));
-    if (waited < joinTimeout) {
-      return { ok: false, reason: `waiting for ${alive.size - joining} healthy workers to join` };
+  const here = new Set(healthy.map((each) => each.replica));
+  const before = new Set(previous?.members.map((member) => member.replica));
+  const shrinkOnly = previous !== undefined && healthy.some((each) => each.shrinkOnly === true);
+  const members = shrinkOnly ? healthy.filter((each) => before.has(each.replica)) : healthy;
+  const fast = before.size > 0 && [...before].every((name) => here.has(name));
+  if (!fast) {
+    const count = healthy.length;
+    if (count < minReplicas) {
+      return { ok: false, reason: `need at least ${minReplicas} replicas, have ${count}` };
+    }
+    if (count * 2 <= alive.size) {
+      return { ok: false, reason: `need at least half of ${alive.size} healthy workers` };
+    }
+    const joined = healthy.reduce((least, each) => Math.min(least, each.joined), now);
+    if (count < alive.size && now - joined < joinTimeout) {
+      return { ok: false, reason: `waiting for ${alive.size - count} healthy workers to join` };
     }
   }
+  const commitFailures = members.reduce((most, { commitFailures: n = 0 }) => Math.max(most, n), 0);
   const changed =
     previous === undefined ||
     previous.members.length !== members.length ||
-    members.some((each) => !before.has(each.replica)) ||
-    members.some((each) => (each.commitFailures ?? 0) > 0);
-  const id = (previous?.id ?? 0) + (changed ? 1 : 0);
-  return { ok: true, fast, quorum: { id, members } };
+    members.some((each) => !before.has(each.replica));
+  const id = (previous?.id ?? 0) + (changed || commitFailures > 0 ? 1 : 0);
+  return { ok: true, fast, quorum: { id, members }, commitFailures };
+}
+
+/** Whether a replica commits its step: only if every local rank says so, or it is retried. */
+export function shouldCommit(votes: readonly boolean[]): boolean {
+  return votes.every(Boolean);
 }
 
 export interface RecoveryAssignment {

@@ -90,7 +90,8 @@ export class Roster {
 
   /** Takes a report in the name of all hosts but some; `lasting` until the next such report. */
   hearCohort(report: Heard, except: readonly number[], now: Seconds, lasting: boolean): boolean {
-    for (const host of except) {
+    const apart = new Set(except);
+    for (const host of apart) {
       if (this.#own.has(host)) continue;
       const entry = this.#apart(now);
       this.#own.set(host, entry);
@@ -99,19 +100,34 @@ export class Roster {
         this.#queue(host, entry);
       }
     }
-    if (this.#own.size > except.length) {
-      const apart = new Set(except);
-      for (const [host, entry] of this.#own) {
-        if (apart.has(host)) continue;
-        if (this.#members.has(host)) this.#count(entry, -1);
-        this.#own.delete(host);
-      }
-    }
+    if (this.#own.size > apart.size) this.#join(report, apart, now, lasting);
     // A new object: what an earlier report said of hosts now apart must not change with it.
     this.#cohort = this.#apart(now);
     merge(this.#cohort, report, lasting ? Infinity : now);
     this.#lasting = lasting;
     return this.#further(report);
+  }
+
+  /**
+   * Hosts that speak with the cohort again, and have nothing of their own to say, are of it. A
+   * lasting report speaks of what all of them have said at least.
+   */
+  #join(report: Heard, apart: ReadonlySet<number>, now: Seconds, lasting: boolean): void {
+    const whole = covers(report, this.#cohort);
+    for (const [host, entry] of this.#own) {
+      if (apart.has(host)) continue;
+      const member = this.#members.has(host);
+      if (member) this.#count(entry, -1);
+      if (lasting || (whole && covers(report, entry))) {
+        this.#own.delete(host);
+        continue;
+      }
+      merge(entry, report, now);
+      if (member) {
+        this.#count(entry, 1);
+        this.#queue(host, entry);
+      }
+    }
   }
 
   /** Silence is counted from now for everybody. */
@@ -220,6 +236,12 @@ export class Roster {
     this.#furthest = done;
     return true;
   }
+}
+
+/** Whether a report leaves nothing over of what an entry holds. */
+function covers({ generation, done, saved = done }: Heard, entry: Entry): boolean {
+  if (generation !== entry.generation) return generation > entry.generation;
+  return done >= entry.done && saved >= entry.saved;
 }
 
 function merge(entry: Entry, { generation, done, saved = done }: Heard, now: Seconds): void {

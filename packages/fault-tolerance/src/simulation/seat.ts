@@ -8,7 +8,8 @@ import type { RecoveryController } from "../recovery/controller.ts";
 import type { ControllerOptions } from "../recovery/options.ts";
 import type { Order, Report } from "../recovery/protocol.ts";
 import { type ControllerRecord, decodeRecord, encodeRecord } from "../recovery/record.ts";
-import type { Told, Witness } from "./witness.ts";
+import type { Told } from "./stop-reasons.ts";
+import type { Witness } from "./witness.ts";
 
 /** What a controller can be, whole or broken on purpose. */
 export type ControllerLike = Pick<

@@ -8,11 +8,12 @@
  */
 import { TriremeError, type Seconds } from "@trireme/core";
 
-import type { ControllerRecord, StopKind } from "../recovery/record.ts";
+import type { ControllerRecord } from "../recovery/record.ts";
 import type { SimulatedAgent } from "./agent.ts";
 import type { Collective, Generations, Observer } from "./generations.ts";
 import type { HistoryScript } from "./script.ts";
 import type { TraceEntry } from "./seat.ts";
+import { type Told, mayStop } from "./stop-reasons.ts";
 
 export type RuleName = "one-generation" | "committed-steps" | "liveness" | "evidence";
 
@@ -28,18 +29,6 @@ export class RuleBroken extends TriremeError {
     this.seed = seed;
     this.trace = trace;
   }
-}
-
-/** What one controller process has truly been told. */
-export interface Told {
-  readonly since: Seconds;
-  /** When a report of each host last reached it. */
-  readonly heard: Map<number, Seconds>;
-  /** Greatest generation that each host has reported to it. */
-  readonly entered: Map<number, number>;
-  /** Hosts whose evidence against themselves has reached it, and that are not repaired since. */
-  readonly faulty: Set<number>;
-  last: Seconds;
 }
 
 export class Witness implements Observer {
@@ -244,39 +233,10 @@ export class Witness implements Observer {
     if (next.reason === undefined || next.stop === undefined) {
       this.#broken("liveness", "the run stopped without a reason");
     }
-    if (!this.#mayStop(next.stop, next, now, told)) {
+    const { options } = this.#script;
+    const seen = { generations: next.generation - this.#committedIn, losses: this.#losses.size };
+    if (!mayStop(next.stop, { record: next, now, told, options, ...seen })) {
       this.#broken("liveness", `the run stopped as "${next.reason}", which is not so`);
-    }
-  }
-
-  #mayStop(kind: StopKind, next: ControllerRecord, now: Seconds, told: Told): boolean {
-    const {
-      deadline,
-      minimum = 1,
-      unit = 1,
-      restarts = 3,
-      blackout = 0,
-      lease,
-    } = this.#script.options;
-    if (next.members.some((host) => told.faulty.has(host))) return false;
-    const attempts = next.generation - this.#committedIn;
-    switch (kind) {
-      case "crash-loop":
-        return attempts > restarts;
-      case "diverged":
-      case "no-checkpoint":
-        return this.#losses.size > 0;
-      case "unfenced":
-        return lease === undefined && next.members.length === 0;
-      case "deaf":
-        return now - Math.max(told.last, told.since) >= blackout - 1e-6;
-      case "too-few-hosts": {
-        const known = [...next.members, ...next.standbys];
-        const here = known.filter(
-          (host) => now - (told.heard.get(host) ?? told.since) < deadline - 1e-6,
-        );
-        return Math.floor(here.length / unit) * unit < minimum;
-      }
     }
   }
 

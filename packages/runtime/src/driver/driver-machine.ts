@@ -216,7 +216,7 @@ export class DriverMachine {
     if (controller === undefined) this.#end(true, "stopped as asked before every host had joined");
     else if (controller.phase !== "training") {
       this.#end(true, `stopped as asked, during a recovery, at step ${controller.committed}`);
-    } else if (stop === undefined) {
+    } else if (stop?.generation !== controller.generation) {
       const { generation } = controller;
       this.#record = { ...this.#record, stop: { generation, bounds: new Map() } };
     }

@@ -68,8 +68,9 @@ export function checkpointStore(options: CheckpointStoreOptions): ShardedStore {
     }
     const entries = await entriesOf(storage, directory, names);
     const complete = new Set(completeCheckpoints(entries).map(({ name }) => name));
-    const incomplete = entries.map(({ name }) => name).filter((name) => !complete.has(name));
-    return { names, incomplete };
+    // What cannot be read now may be whole, and is not cleared away.
+    const incomplete = entries.filter(({ name, unreadable }) => !complete.has(name) && !unreadable);
+    return { names, incomplete: incomplete.map(({ name }) => name) };
   };
   const complete = async (): Promise<readonly (CheckpointName & { marker: Marker })[]> => {
     const entries = await entriesOf(storage, directory, await storage.list(directory));
@@ -151,35 +152,32 @@ async function readAll(checkpoint: OpenCheckpoint): Promise<Snapshot> {
   return { step: checkpoint.step, files };
 }
 
+/** A directory of a checkpoint's name, and whether its marker is there but cannot be read back. */
+interface FoundEntry extends CheckpointEntry {
+  readonly unreadable: boolean;
+}
+
 function entriesOf(
   storage: CheckpointStorage,
   directory: string,
   names: readonly string[],
-): Promise<readonly CheckpointEntry[]> {
+): Promise<readonly FoundEntry[]> {
   const checkpoints = names.filter((name) => parseCheckpointName(name) !== undefined);
   return Promise.all(
     checkpoints.map(async (name) => {
-      const files = await storage.files(`${directory}/${name}`);
-      const marker = await markerOf(storage, `${directory}/${name}`, files);
-      return { name, files, marker };
+      const path = `${directory}/${name}`;
+      const files = await storage.files(path);
+      const found = files.find((file) => file.name === markerName);
+      const none = { name, files, marker: undefined, unreadable: false };
+      if (found === undefined) return none;
+      const bytes = new Uint8Array(found.size);
+      try {
+        await storage.read(`${path}/${markerName}`, 0, bytes);
+      } catch (error) {
+        if (isDamaged(error)) return { ...none, unreadable: true };
+        throw error;
+      }
+      return { ...none, marker: new TextDecoder().decode(bytes) };
     }),
   );
-}
-
-async function markerOf(
-  storage: CheckpointStorage,
-  path: string,
-  files: readonly { readonly name: string; readonly size: number }[],
-): Promise<string | undefined> {
-  const found = files.find(({ name }) => name === markerName);
-  if (found === undefined) return undefined;
-  const bytes = new Uint8Array(found.size);
-  try {
-    await storage.read(`${path}/${markerName}`, 0, bytes);
-  } catch (error) {
-    // A marker that cannot be read back is none.
-    if (isDamaged(error)) return undefined;
-    throw error;
-  }
-  return new TextDecoder().decode(bytes);
 }

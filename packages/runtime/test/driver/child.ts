@@ -49,6 +49,10 @@ export function startChild(file: string, options: object): Child {
             ),
           50_000,
         );
+        const late = (): void => {
+          clearTimeout(timer);
+          reject(new Error(`the process ended while ${what} was awaited`));
+        };
         const listener = (word: Said): void => {
           if (!fits(word)) return;
           clearTimeout(timer);
@@ -56,6 +60,8 @@ export function startChild(file: string, options: object): Child {
           resolve(word);
         };
         listeners.add(listener);
+        // Its last words may still be on the way.
+        void gone.then(() => setTimeout(() => late(), 200));
       }),
     async kill(signal = "SIGKILL") {
       child.kill(signal);

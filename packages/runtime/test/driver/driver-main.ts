@@ -10,14 +10,14 @@ interface Dies {
   readonly when: "before" | "after";
 }
 
-const {
-  journal,
-  dies,
-  ...options
-}: Omit<DriverOptions, "journal"> & {
-  journal: string;
-  dies?: Dies;
-} = JSON.parse(process.argv[2]!);
+interface MainOptions extends Omit<DriverOptions, "journal"> {
+  readonly journal: string;
+  readonly dies?: Dies;
+  /** Address of an etcd server that has the journal instead of the directory. */
+  readonly etcd?: string;
+}
+
+const { journal, dies, etcd, ...options }: MainOptions = JSON.parse(process.argv[2]!);
 const tell = (event: object): void => void process.stdout.write(`${JSON.stringify(event)}\n`);
 
 /** A journal whose process dies at a write, as by a power cut. */
@@ -42,11 +42,23 @@ function deadly(inner: Journal, { write, when }: Dies): Journal {
   };
 }
 
-const file = fileJournal(journal);
+const file =
+  etcd === undefined
+    ? fileJournal(journal)
+    : (await import("@trireme/runtime/etcd")).etcdJournal({
+        hosts: [etcd],
+        run: options.run,
+        lease: 2,
+      });
 const driver = await startDriver({
   ...options,
   journal: dies === undefined ? file : deadly(file, dies),
   on: tell,
 });
 process.on("SIGTERM", () => driver.stop());
-tell({ kind: "result", result: await driver.result });
+try {
+  tell({ kind: "result", result: await driver.result });
+} catch (error) {
+  tell({ kind: "stepped-down", reason: String(error) });
+  process.exitCode = 1;
+}

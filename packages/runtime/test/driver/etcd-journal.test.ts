@@ -1,16 +1,8 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { DriverRecord } from "@trireme/runtime/driver";
 import { etcdJournal } from "@trireme/runtime/etcd";
 import { Etcd3 } from "etcd3";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-
-/** Debian: etcd-server. Where there is none, these tests say that they were skipped. */
-const program = "etcd";
-const missing = spawnSync(program, ["--version"]).error !== undefined;
+import { type EtcdServer, noEtcd, startEtcd } from "./etcd-server.ts";
 
 const record = (step: number): DriverRecord => ({
   hosts: new Map([[0, { incarnation: "a", ranks: 8, endpoint: { address: "h", port: 1 } }]]),
@@ -18,51 +10,14 @@ const record = (step: number): DriverRecord => ({
   end: { ok: true, reason: "r", step },
 });
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
-
-describe.skipIf(missing)("a journal in etcd", () => {
-  let etcd: ChildProcess;
+describe.skipIf(noEtcd)("a journal in etcd", () => {
+  let etcd: EtcdServer;
   let hosts: string[];
-  const directory = mkdtempSync(join(tmpdir(), "trireme-etcd-"));
   beforeAll(async () => {
-    const [client, peer] = [await freePort(), await freePort()];
-    hosts = [`http://127.0.0.1:${client}`];
-    const peers = `http://127.0.0.1:${peer}`;
-    etcd = spawn(
-      program,
-      ["--data-dir", directory, "--log-level", "error"].concat(
-        ["--listen-client-urls", hosts[0]!, "--advertise-client-urls", hosts[0]!],
-        ["--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers],
-        ["--initial-cluster", `default=${peers}`],
-      ),
-      { stdio: "ignore" },
-    );
-    const probe = new Etcd3({ hosts });
-    for (let tries = 0; ; tries++) {
-      try {
-        await probe.get("up").exists();
-        break;
-      } catch (error) {
-        if (tries > 100) throw error;
-        await new Promise((resolve) => {
-          setTimeout(resolve, 100);
-        });
-      }
-    }
-    probe.close();
+    etcd = await startEtcd();
+    hosts = [etcd.address];
   });
-  afterAll(() => {
-    etcd.kill("SIGKILL");
-    rmSync(directory, { recursive: true, force: true });
-  });
+  afterAll(() => etcd.stop());
 
   it("hands the record of one leader to the next, which waits until the first is gone", async () => {
     const journal = etcdJournal({ hosts, run: "hand-over", lease: 2 });

@@ -80,6 +80,31 @@ describe("the driver's machine", () => {
     expect(second.record.end).toEqual({ ok: true, reason: "finished", step: 9 });
   });
 
+  it("agrees on the last step once every member has told its bound, and a driver that takes over goes on with it", () => {
+    const first = new DriverMachine(policy, 0);
+    for (const host of [0, 1]) first.join(join(host), 0);
+    first.requestStop();
+    const trains = { begun: true, done: 3, saved: 3 };
+    expect(first.report(report(0, trains), 1)?.stop).toEqual({ kind: "hold" });
+    expect(first.report(report(0, { ...trains, bound: 5 }), 2)?.stop).toEqual({ kind: "hold" });
+    const second = new DriverMachine(
+      policy,
+      3,
+      decodeDriverRecord(encodeDriverRecord(first.record)),
+    );
+    const told = second.report(report(1, { ...trains, bound: 4 }), 4);
+    expect(told?.stop).toEqual({ kind: "after", step: 5 });
+    for (const host of [0, 1]) {
+      const last = { begun: true, done: 5, saved: 5, bound: 5, finished: true };
+      second.report(report(host, last), 5);
+    }
+    expect(second.record.end).toEqual({
+      ok: true,
+      reason: "stopped as asked after step 5",
+      step: 5,
+    });
+  });
+
   it("ends a stop that was asked for during a recovery where it stands", () => {
     const machine = new DriverMachine(policy, 0);
     for (const host of [0, 1]) machine.join(join(host), 0);

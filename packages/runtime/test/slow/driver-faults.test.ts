@@ -1,3 +1,5 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import type { DriverEvent } from "@trireme/runtime/node";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Job, newJob } from "../driver/job.ts";
@@ -135,3 +137,23 @@ it("an agent that is started anew finds its place, and the others begin a new ge
   expect(job.events.some(isLaunch(2))).toBe(true);
   expectNoSavedStepTwice(job.events);
 });
+
+const python = "python3";
+it.skipIf(spawnSync(python, ["--version"]).error !== undefined)(
+  "the worker in Python of the guide trains, saves, and ends at the agreed step",
+  async () => {
+    const guide = readFileSync(new URL("../../../../docs/drive-hosts.md", import.meta.url), "utf8");
+    const [, program] = /```python\n(.*?)```/s.exec(guide)!;
+    const code = `import time\nsteps = 100000\n${program!.replace("...", "time.sleep(0.01)")}`;
+    job = newJob();
+    const driver = await job.driver();
+    const worker = { kind: "process", command: python, arguments: ["-c", code] } as const;
+    const agents = [0, 1].map((host) => job!.agent(host, driver.endpoint, { worker }));
+    await job.until((event) => event.kind === "progress" && event.step >= 2, "step 2");
+    driver.stop();
+    const end = await driver.result;
+    await Promise.all(agents.map((agent) => agent.result));
+    expect(end).toMatchObject({ ok: true, reason: `stopped as asked after step ${end.step}` });
+    expect(end.step).toBeGreaterThanOrEqual(2);
+  },
+);

@@ -28,9 +28,9 @@ it("a driver and an agent that wait take no more than 2 % of a core each", async
     await new Promise((resolve) => {
       setTimeout(resolve, seconds * 1000);
     });
-    for (const [i, pid] of pids.entries()) {
-      expect((cpuOf(pid) - before[i]!) / seconds).toBeLessThan(0.02);
-    }
+    const shares = pids.map((pid, i) => (cpuOf(pid) - before[i]!) / seconds);
+    console.info("share of a core: driver, agent, agent", shares);
+    expect(Math.max(...shares)).toBeLessThan(0.02);
   } finally {
     await cast.end();
   }

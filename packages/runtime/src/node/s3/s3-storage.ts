@@ -29,7 +29,7 @@ export function s3Storage(options: S3StorageOptions): CheckpointStorage {
   if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
     throw new TriremeError("RANGE", `concurrency ${concurrency}: it is an integer of at least 1`);
   }
-  return new Bucket({ client, bucket, partBytes, concurrency });
+  return new BucketStorage({ client, bucket, partBytes, concurrency });
 }
 
 /** Part of a listing; `directories` end in "/". */
@@ -38,7 +38,8 @@ interface Page {
   readonly directories: readonly string[];
 }
 
-class Bucket implements CheckpointStorage {
+// Not named Bucket: the compiler would take the key `Bucket` of a request for the class and rename it.
+class BucketStorage implements CheckpointStorage {
   readonly renames = false;
   readonly #options: Required<S3StorageOptions>;
   readonly #uploads = new Map<string, Upload>();
