@@ -8,6 +8,7 @@ usage
   trireme train RUN.yaml       train on this machine, after predicting the step
   trireme simulate RUN.yaml    one step on virtual time: iteration, MFU, bubble, memory, trace
   trireme estimate RUN.yaml    one step in closed form: where the time goes
+  trireme prepare TEXTS...     texts to token files (.bin, .idx), once for all runs on them
 
 options
   --help        this text; after a command, that command's
@@ -58,3 +59,23 @@ ${common}
 exit code: 0 estimated, 2 bad input or a plan that cannot run
 `,
 };
+
+/** Of `trireme prepare`. */
+export const prepareHelp = `trireme prepare TEXTS...: texts to Megatron's token files
+
+Reads .txt, .jsonl, .ndjson (also with .gz or .zst) and .parquet, files or directories of them,
+and writes PREFIX.bin and PREFIX.idx. What was stopped goes on with the same command, to the same
+bytes.
+
+options
+  --out PREFIX      where to; needed
+  --tokenizer NAME  byte (default), character, an encoding of tiktoken (gpt2, cl100k_base,
+                    o200k_base), or the path of a Hugging Face tokenizer.json
+  --field NAME      key or column that has the text; default text
+  --end ID          token behind each document, 50256 for gpt2; default none
+  --workers N       threads; default one a core, 0 for none
+  --json            machine output on stdout
+  --help            this text
+
+exit code: 0 prepared, 1 stopped, 2 bad input
+`;

@@ -4,11 +4,13 @@ import { fileURLToPath } from "node:url";
 import { TriremeError, nearestName } from "@trireme/core";
 import { commandNames, type CommandName, parseCommand } from "./arguments.ts";
 import { estimateCommand } from "./commands/estimate.ts";
+import { prepareCommand } from "./commands/prepare.ts";
 import { simulateCommand } from "./commands/simulate.ts";
 import { type Interruption, trainCommand } from "./commands/train.ts";
 import type { Parts } from "./composition.ts";
-import { commandHelp, help } from "./help.ts";
+import { commandHelp, help, prepareHelp } from "./help.ts";
 import { InputError, RunFailure } from "./input-error.ts";
+import { parsePrepare } from "./prepare-arguments.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** 0 done, 1 failed or stopped, 2 bad input. */
@@ -41,6 +43,14 @@ async function dispatch(
   }
   if (first === "--version") {
     terminal.out(`${version()}\n`);
+    return 0;
+  }
+  if (first === "prepare") {
+    const wanted = parsePrepare(rest);
+    if (wanted !== "help") {
+      return (await prepareCommand(wanted, terminal, interruption, parts.now)) ? 0 : 1;
+    }
+    terminal.out(prepareHelp);
     return 0;
   }
   const command = commandNames.find((name) => name === first);
@@ -93,7 +103,7 @@ function version(): string {
 }
 
 function unknownCommand(name: string): InputError {
-  const known: readonly CommandName[] = commandNames;
+  const known: readonly (CommandName | "prepare")[] = [...commandNames, "prepare"];
   const near = nearestName(name, known);
   const hint = near === undefined ? `known: ${known.join(", ")}` : `did you mean ${near}?`;
   return new InputError([`trireme: unknown command ${name}; ${hint} (trireme --help)`]);

@@ -30,7 +30,7 @@ it.each([
   [["trian", "x.yaml"], "trireme: unknown command trian; did you mean train? (trireme --help)"],
   [
     ["x.yaml"],
-    "trireme: unknown command x.yaml; known: train, simulate, estimate (trireme --help)",
+    "trireme: unknown command x.yaml; known: train, simulate, estimate, prepare (trireme --help)",
   ],
   [["train"], "trireme train: which run? give a run file, for example examples/sotu-gpt.yaml"],
   [

@@ -94,7 +94,9 @@ export {
   type ContendingCollective,
   type Contention,
   type ContentionOptions,
+  type DeviceRoutes,
   contend,
+  deviceRoutes,
 } from "./cost/contention.ts";
 export {
   type TestedOperation,

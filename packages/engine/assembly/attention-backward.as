@@ -17,12 +17,13 @@ import {
 import { fill } from "./elementwise";
 import { packB } from "./gemm-pack";
 import { multiplyColumns, multiplyRows, TILE_COLUMNS, TILE_ROWS } from "./gemm-tile";
-import { exp2Term4, firstLanes, loadPartial, LOG2E, sum4 } from "./vector-math";
+import { dot } from "./rows";
+import { exp2Term4, firstLanes, LOG2E } from "./vector-math";
 
 /** Bytes of a row of a block of scores. */
 const WIDTH: usize = BACKWARD_KEYS * 4;
 
-/** Writes dqkv[batch * sequence, (heads + 2 * kvHeads) * headDim]. */
+/** Self-attention: writes dqkv[batch * sequence, (heads + 2 * kvHeads) * headDim]. */
 export function attentionBackward(
   qkv: usize,
   out: usize,
@@ -36,60 +37,120 @@ export function attentionBackward(
   headDim: i32,
   workspace: usize,
 ): void {
-  const stride = (<usize>((heads + 2 * kvHeads) * headDim)) << 2;
+  const stride = (heads + 2 * kvHeads) * headDim;
+  const keys = (<usize>(heads * headDim)) << 2;
+  const values = keys + ((<usize>(kvHeads * headDim)) << 2);
+  fill(dqkv, 0, batch * sequence * stride);
+  attendBackward(
+    qkv,
+    qkv + keys,
+    qkv + values,
+    out,
+    lse,
+    dout,
+    dqkv,
+    dqkv + keys,
+    dqkv + values,
+    batch,
+    heads,
+    kvHeads,
+    sequence,
+    sequence,
+    headDim,
+    stride,
+    stride,
+    0,
+    0,
+    workspace,
+  );
+}
+
+/**
+ * The backward of `attendForward`: adds to dq, dk and dv, laid out as q, k and v. With the output
+ * and logsumexp of attention over more keys than these, it adds these keys' part.
+ */
+export function attendBackward(
+  q: usize,
+  k: usize,
+  v: usize,
+  out: usize,
+  lse: usize,
+  dout: usize,
+  dq: usize,
+  dk: usize,
+  dv: usize,
+  batch: i32,
+  heads: i32,
+  kvHeads: i32,
+  queries: i32,
+  keys: i32,
+  headDim: i32,
+  queryStride: i32,
+  keyStride: i32,
+  shift: i32,
+  window: i32,
+  workspace: usize,
+): void {
+  const stride = (<usize>queryStride) << 2;
+  const kvStride = (<usize>keyStride) << 2;
   const outStride = (<usize>(heads * headDim)) << 2;
   const headBytes = (<usize>headDim) << 2;
   const group = heads / kvHeads;
-  const keys = workspace;
-  const values = keys + packedBytes(sequence, headDim);
-  const keyRows = values + packedBytes(sequence, headDim);
-  const scratch = keyRows + packedBytes(sequence, headDim);
+  const packedKeys = workspace;
+  const packedValues = packedKeys + packedBytes(keys, headDim);
+  const keyRows = packedValues + packedBytes(keys, headDim);
+  const scratch = keyRows + packedBytes(keys, headDim);
   for (let b = 0; b < batch; b++) {
     for (let kv = 0; kv < kvHeads; kv++) {
-      const keyAt = <usize>(heads + kv) * headBytes;
-      const valueAt = keyAt + <usize>kvHeads * headBytes;
-      packKeys(keys, qkv + keyAt, stride, sequence, headDim);
-      packKeys(values, qkv + valueAt, stride, sequence, headDim);
-      packValues(keyRows, qkv + keyAt, stride, sequence, headDim, BACKWARD_KEYS);
-      for (let s = 0; s < sequence; s++) {
-        fill(dqkv + keyAt + <usize>s * stride, 0, headDim);
-        fill(dqkv + valueAt + <usize>s * stride, 0, headDim);
-      }
+      const place = <usize>kv * headBytes;
+      packKeys(packedKeys, k + place, kvStride, keys, headDim);
+      packKeys(packedValues, v + place, kvStride, keys, headDim);
+      packValues(keyRows, k + place, kvStride, keys, headDim, BACKWARD_KEYS);
       for (let head = kv * group; head < (kv + 1) * group; head++) {
         const at = <usize>head * headBytes;
-        const lseAt = lse + ((<usize>((b * heads + head) * sequence)) << 2);
-        for (let i = 0; i < sequence; i += BACKWARD_QUERIES) {
+        const lseAt = lse + ((<usize>((b * heads + head) * queries)) << 2);
+        for (let i = 0; i < queries; i += BACKWARD_QUERIES) {
           const row = at + <usize>i * stride;
           const outRow = at + <usize>i * outStride;
           backwardBlock(
-            qkv + row,
-            dqkv + row,
+            q + row,
+            dq + row,
             stride,
             out + outRow,
             dout + outRow,
             outStride,
             lseAt + ((<usize>i) << 2),
-            keys,
-            values,
+            packedKeys,
+            packedValues,
             keyRows,
-            dqkv + keyAt,
-            dqkv + valueAt,
-            i,
-            sequence,
+            dk + place,
+            dv + place,
+            kvStride,
+            min(BACKWARD_QUERIES, queries - i),
+            i + shift,
+            window,
+            keys,
             headDim,
             scratch,
           );
         }
       }
     }
-    qkv += <usize>sequence * stride;
-    dqkv += <usize>sequence * stride;
-    out += <usize>sequence * outStride;
-    dout += <usize>sequence * outStride;
+    q += <usize>queries * stride;
+    dq += <usize>queries * stride;
+    k += <usize>keys * kvStride;
+    dk += <usize>keys * kvStride;
+    v += <usize>keys * kvStride;
+    dv += <usize>keys * kvStride;
+    out += <usize>queries * outStride;
+    dout += <usize>queries * outStride;
   }
 }
 
-/** One block of queries over all keys they see: their dQ, and their part of dK and dV. */
+/**
+ * One block of queries, of which the first sees keys up to `last`, over all keys they see: their dQ,
+ * and their part of dK and dV.
+ */
 function backwardBlock(
   q: usize,
   dq: usize,
@@ -98,13 +159,16 @@ function backwardBlock(
   dout: usize,
   outStride: usize,
   lse: usize,
-  keys: usize,
-  values: usize,
+  packedKeys: usize,
+  packedValues: usize,
   keyRows: usize,
   dkey: usize,
   dvalue: usize,
-  first: i32,
-  sequence: i32,
+  kvStride: usize,
+  rows: i32,
+  last: i32,
+  window: i32,
+  keys: i32,
   headDim: i32,
   scratch: usize,
 ): void {
@@ -116,7 +180,6 @@ function backwardBlock(
   const doutPanels = queryPanels + ((<usize>(BACKWARD_QUERIES * padded(headDim))) << 2);
   const scale: f32 = <f32>1 / sqrt<f32>(<f32>headDim);
   const keyBytes = (<usize>(headDim * TILE_COLUMNS)) << 2;
-  const rows = min(BACKWARD_QUERIES, sequence - first);
   const rowBytes = (<usize>(rows * TILE_COLUMNS)) << 2;
   packB(false, queryPanels, q, stride, rows, headDim);
   packB(false, doutPanels, dout, outStride, rows, headDim);
@@ -124,17 +187,21 @@ function backwardBlock(
     const at = <usize>row * outStride;
     store<f32>(deltas + ((<usize>row) << 2), dot(out + at, dout + at, headDim));
   }
-  const seen = first + rows;
-  for (let j = 0; j < seen; j += BACKWARD_KEYS) {
-    const keyPanels = keys + ((<usize>(j * headDim)) << 2);
-    const valuePanels = values + ((<usize>(j * headDim)) << 2);
+  const seen = max(0, min(keys, last + rows));
+  const first = window > 0 ? max(0, last + 1 - window) & -BACKWARD_KEYS : 0;
+  for (let j = first; j < seen; j += BACKWARD_KEYS) {
+    const keyPanels = packedKeys + ((<usize>(j * headDim)) << 2);
+    const valuePanels = packedValues + ((<usize>(j * headDim)) << 2);
     const keyRowPanels = keyRows + ((<usize>(j * padded(headDim))) << 2);
-    const keyRowBytes = (<usize>(min(BACKWARD_KEYS, sequence - j) * TILE_COLUMNS)) << 2;
-    const keep: f32 = j == 0 ? 0 : 1;
-    // Tiles of queries that see no key of this block come first in it, and are left out.
-    for (let i = max(0, j - first); i < rows; i += TILE_ROWS) {
+    const keyRowBytes = (<usize>(min(BACKWARD_KEYS, keys - j) * TILE_COLUMNS)) << 2;
+    // Tiles of queries that see no key of this block come first in it, and are left out; with a
+    // window so are those behind the last query that sees one.
+    const begin = max(0, j - last) & -TILE_ROWS;
+    let end = rows;
+    if (window > 0) end = min(rows, (j + BACKWARD_KEYS + window - 1 - last + 3) & -TILE_ROWS);
+    for (let i = begin; i < end; i += TILE_ROWS) {
       const tile = min(TILE_ROWS, rows - i);
-      const columns = min(BACKWARD_KEYS, first + i + tile - j);
+      const columns = min(min(BACKWARD_KEYS, keys - j), last + i + tile - j);
       const p = probabilities + <usize>i * WIDTH;
       const d = slopes + <usize>i * WIDTH;
       const queries = q + <usize>i * stride;
@@ -172,8 +239,10 @@ function backwardBlock(
         const at = <usize>row * WIDTH;
         const place = (<usize>(i + row)) << 2;
         const delta = load<f32>(deltas + place) * scale;
-        const visible = min(columns, first + i + row + 1 - j);
-        slopeRow(p + at, d + at, visible, load<f32>(lse + place) * LOG2E, delta);
+        const visible = min(columns, last + i + row + 1 - j);
+        const hidden = window > 0 ? max(0, last + i + row + 1 - window - j) : 0;
+        const sum = load<f32>(lse + place) * LOG2E;
+        slopeRow(p + at, d + at, hidden, visible, columns, sum, delta);
       }
       multiplyRows(
         d,
@@ -184,7 +253,7 @@ function backwardBlock(
         headDim,
         columns,
         1,
-        keep,
+        1,
         dq + <usize>i * stride,
         stride,
         spill,
@@ -192,12 +261,13 @@ function backwardBlock(
     }
     const columns = min(BACKWARD_KEYS, seen - j);
     for (let c = 0; c < columns; c += TILE_ROWS) {
-      // The first query that sees key j + c; a multiple of the tile's rows, as first, j and c are.
-      const start = max(0, j + c - first);
+      // The first query that sees key j + c, in a tile that has been computed.
+      const start = max(begin, j + c - last);
+      if (start >= end) break;
       const tile = min(TILE_ROWS, columns - c);
       const at = <usize>start * WIDTH + ((<usize>c) << 2);
       const panel = (<usize>(start * TILE_COLUMNS)) << 2;
-      const target = <usize>(j + c) * stride;
+      const target = <usize>(j + c) * kvStride;
       multiplyColumns(
         slopes + at,
         WIDTH,
@@ -205,11 +275,11 @@ function backwardBlock(
         rowBytes,
         tile,
         headDim,
-        rows - start,
+        min(end, rows) - start,
         1,
         1,
         dkey + target,
-        stride,
+        kvStride,
         spill,
       );
       multiplyColumns(
@@ -219,11 +289,11 @@ function backwardBlock(
         rowBytes,
         tile,
         headDim,
-        rows - start,
+        min(end, rows) - start,
         1,
         1,
         dvalue + target,
-        stride,
+        kvStride,
         spill,
       );
     }
@@ -231,13 +301,28 @@ function backwardBlock(
 }
 
 /**
- * In place, for the `visible` keys of a row: scores to P = 2^(score - lse), slopes (scaled dP) to
- * dS = P * (slope - delta); up to three keys behind them get 0.
+ * In place, for keys `hidden`..`visible` of a row: scores to P = 2^(score - lse), slopes (scaled dP)
+ * to dS = P * (slope - delta); the other keys up to `columns` get 0, and up to three behind them.
  */
-function slopeRow(score: usize, slope: usize, visible: i32, lse: f32, delta: f32): void {
+function slopeRow(
+  score: usize,
+  slope: usize,
+  hidden: i32,
+  visible: i32,
+  columns: i32,
+  lse: f32,
+  delta: f32,
+): void {
+  if (visible <= hidden) {
+    const all = (columns + 3) & -4;
+    fill(score, 0, all);
+    fill(slope, 0, all);
+    return;
+  }
   const shift = f32x4.splat(lse);
   const deltas = f32x4.splat(delta);
-  const end = (<usize>(visible & -4)) << 2;
+  const whole = visible & -4;
+  const end = (<usize>whole) << 2;
   let at: usize = 0;
   for (; at < end; at += 16) {
     const p = exp2Term4(f32x4.sub(v128.load(score + at), shift));
@@ -252,15 +337,15 @@ function slopeRow(score: usize, slope: usize, visible: i32, lse: f32, delta: f32
     v128.store(score + at, p);
     v128.store(slope + at, v128.and(d, mask));
   }
-}
-
-function dot(x: usize, y: usize, n: i32): f32 {
-  let sums = f32x4.splat(0);
-  const end = (<usize>(n & -4)) << 2;
-  let at: usize = 0;
-  for (; at < end; at += 16)
-    sums = f32x4.add(sums, f32x4.mul(v128.load(x + at), v128.load(y + at)));
-  const tail = n & 3;
-  if (tail) sums = f32x4.add(sums, f32x4.mul(loadPartial(x + at, tail), loadPartial(y + at, tail)));
-  return sum4(sums);
+  if (hidden > 0) {
+    fill(score, 0, hidden);
+    fill(slope, 0, hidden);
+  }
+  const written = (visible + 3) & -4;
+  if (written < columns) {
+    const behind = (<usize>written) << 2;
+    const count = ((columns + 3) & -4) - written;
+    fill(score + behind, 0, count);
+    fill(slope + behind, 0, count);
+  }
 }

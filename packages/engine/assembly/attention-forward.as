@@ -15,14 +15,14 @@ import {
   padded,
   STRIP_BYTES,
 } from "./attention-shape";
-import { scale as scaleValues } from "./elementwise";
+import { fill, scale as scaleValues } from "./elementwise";
 import { multiplyRows, TILE_COLUMNS, TILE_ROWS } from "./gemm-tile";
 import { log64 } from "./scalar-math";
 import { exp2Term, exp2Term4, firstLanes, LOG2E, max4, sum4 } from "./vector-math";
 
 const LN2: f64 = 0.6931471805599453;
 
-/** Writes out[batch * sequence, heads * headDim] and lse[batch, heads, sequence]. */
+/** Causal self-attention: writes out[batch * sequence, heads * headDim] and lse[batch, heads, sequence]. */
 export function attentionForward(
   qkv: usize,
   out: usize,
@@ -34,47 +34,110 @@ export function attentionForward(
   headDim: i32,
   workspace: usize,
 ): void {
-  const stride = (<usize>((heads + 2 * kvHeads) * headDim)) << 2;
+  const stride = (heads + 2 * kvHeads) * headDim;
+  const keys = qkv + ((<usize>(heads * headDim)) << 2);
+  const values = keys + ((<usize>(kvHeads * headDim)) << 2);
+  attendForward(
+    qkv,
+    keys,
+    values,
+    out,
+    lse,
+    batch,
+    heads,
+    kvHeads,
+    sequence,
+    sequence,
+    headDim,
+    stride,
+    stride,
+    0,
+    0,
+    workspace,
+  );
+}
+
+/**
+ * Attention of any queries to any keys: query i sees key j where j <= i + shift and, with a window,
+ * j > i + shift - window. Writes out[batch * queries, heads * headDim] and lse[batch, heads, queries];
+ * a query that sees nothing gets 0 and -Infinity. Strides are elements of a row of q, and of k and v.
+ */
+export function attendForward(
+  q: usize,
+  k: usize,
+  v: usize,
+  out: usize,
+  lse: usize,
+  batch: i32,
+  heads: i32,
+  kvHeads: i32,
+  queries: i32,
+  keys: i32,
+  headDim: i32,
+  queryStride: i32,
+  keyStride: i32,
+  shift: i32,
+  window: i32,
+  workspace: usize,
+): void {
+  const stride = (<usize>queryStride) << 2;
+  const kvStride = (<usize>keyStride) << 2;
   const outStride = (<usize>(heads * headDim)) << 2;
   const headBytes = (<usize>headDim) << 2;
   const group = heads / kvHeads;
-  const keys = workspace;
-  const values = keys + packedBytes(sequence, headDim);
-  const scratch = values + packedBytes(sequence, headDim);
+  const packedKeys = workspace;
+  const packedRows = packedKeys + packedBytes(keys, headDim);
+  const scratch = packedRows + packedBytes(keys, headDim);
   for (let b = 0; b < batch; b++) {
     for (let kv = 0; kv < kvHeads; kv++) {
-      const key = qkv + <usize>(heads + kv) * headBytes;
-      const value = key + <usize>kvHeads * headBytes;
-      packKeys(keys, key, stride, sequence, headDim);
-      packValues(values, value, stride, sequence, headDim, FORWARD_KEYS);
+      packKeys(packedKeys, k + <usize>kv * headBytes, kvStride, keys, headDim);
+      packValues(packedRows, v + <usize>kv * headBytes, kvStride, keys, headDim, FORWARD_KEYS);
       for (let head = kv * group; head < (kv + 1) * group; head++) {
-        let q = qkv + <usize>head * headBytes;
+        let query = q + <usize>head * headBytes;
         let o = out + <usize>head * headBytes;
-        let sums = lse + ((<usize>((b * heads + head) * sequence)) << 2);
-        for (let i = 0; i < sequence; i += TILE_ROWS) {
-          attendTile(q, stride, keys, values, o, outStride, sums, i, sequence, headDim, scratch);
-          q += TILE_ROWS * stride;
+        let sums = lse + ((<usize>((b * heads + head) * queries)) << 2);
+        for (let i = 0; i < queries; i += TILE_ROWS) {
+          attendTile(
+            query,
+            stride,
+            packedKeys,
+            packedRows,
+            o,
+            outStride,
+            sums,
+            min(TILE_ROWS, queries - i),
+            i + shift,
+            window,
+            keys,
+            headDim,
+            scratch,
+          );
+          query += TILE_ROWS * stride;
           o += TILE_ROWS * outStride;
           sums += TILE_ROWS * 4;
         }
       }
     }
-    qkv += <usize>sequence * stride;
-    out += <usize>sequence * outStride;
+    q += <usize>queries * stride;
+    k += <usize>keys * kvStride;
+    v += <usize>keys * kvStride;
+    out += <usize>queries * outStride;
   }
 }
 
-/** The tile of queries that begins at position `first`, over all keys they see. */
+/** A tile of queries, of which the first sees keys up to `last`, over all keys they see. */
 function attendTile(
   q: usize,
   stride: usize,
-  keys: usize,
-  values: usize,
+  packedKeys: usize,
+  packedRows: usize,
   out: usize,
   outStride: usize,
   lse: usize,
-  first: i32,
-  sequence: i32,
+  rows: i32,
+  last: i32,
+  window: i32,
+  keys: i32,
   headDim: i32,
   scratch: usize,
 ): void {
@@ -83,13 +146,13 @@ function attendTile(
   const spill = sums + TILE_ROWS * 4;
   const scale: f32 = LOG2E / sqrt<f32>(<f32>headDim);
   const keyBytes = (<usize>(headDim * TILE_COLUMNS)) << 2;
-  const rows = min(TILE_ROWS, sequence - first);
-  const seen = first + rows;
-  for (let j = 0; j < seen; j += FORWARD_KEYS) {
+  const seen = max(0, min(keys, last + rows));
+  const first = window > 0 ? max(0, last + 1 - window) & -FORWARD_KEYS : 0;
+  for (let j = first; j < seen; j += FORWARD_KEYS) {
     const columns = min(FORWARD_KEYS, seen - j);
-    const valueBytes = (<usize>(min(FORWARD_KEYS, sequence - j) * TILE_COLUMNS)) << 2;
-    const keyPanels = keys + ((<usize>(j * headDim)) << 2);
-    const valuePanels = values + ((<usize>(j * padded(headDim))) << 2);
+    const valueBytes = (<usize>(min(FORWARD_KEYS, keys - j) * TILE_COLUMNS)) << 2;
+    const keyPanels = packedKeys + ((<usize>(j * headDim)) << 2);
+    const valuePanels = packedRows + ((<usize>(j * padded(headDim))) << 2);
     multiplyRows(
       q,
       stride,
@@ -105,12 +168,14 @@ function attendTile(
       spill,
     );
     for (let row = 0; row < rows; row++) {
-      const visible = min(columns, first + row + 1 - j);
+      const visible = min(columns, last + row + 1 - j);
+      const hidden = window > 0 ? max(0, last + row + 1 - window - j) : 0;
       const at = (<usize>row) << 2;
       const o = out + <usize>row * outStride;
-      softmaxRow(scratch + <usize>row * width, visible, j == 0, sums + at, lse + at, o, headDim);
+      const scores = scratch + <usize>row * width;
+      softmaxRow(scores, hidden, visible, columns, j == first, sums + at, lse + at, o, headDim);
     }
-    const keep: f32 = j == 0 ? 0 : 1;
+    const keep: f32 = j == first ? 0 : 1;
     multiplyRows(
       scratch,
       width,
@@ -127,27 +192,46 @@ function attendTile(
     );
   }
   for (let row = 0; row < rows; row++) {
-    const sum = load<f32>(sums + ((<usize>row) << 2));
     const at = lse + ((<usize>row) << 2);
-    store<f32>(at, <f32>(<f64>load<f32>(at) * LN2 + log64(<f64>sum)));
-    scaleValues(out + <usize>row * outStride, <f32>1 / sum, headDim);
+    const o = out + <usize>row * outStride;
+    const sum: f32 = first < seen ? load<f32>(sums + ((<usize>row) << 2)) : 0;
+    if (sum == 0) {
+      store<f32>(at, -Infinity);
+      fill(o, 0, headDim);
+    } else {
+      store<f32>(at, <f32>(<f64>load<f32>(at) * LN2 + log64(<f64>sum)));
+      scaleValues(o, <f32>1 / sum, headDim);
+    }
   }
 }
 
 /**
- * Replaces the `visible` scores of a row by 2^(score - maximum), up to three keys behind them by 0,
- * and brings the row's running maximum, its sum and its unnormalised output up to date.
+ * Replaces the scores of keys `hidden`..`visible` of a row by 2^(score - maximum), those of the other
+ * keys up to `columns` by 0, and brings the row's running maximum, its sum and its unnormalised
+ * output up to date.
  */
 function softmaxRow(
   score: usize,
+  hidden: i32,
   visible: i32,
+  columns: i32,
   isFirst: bool,
   sum: usize,
   maximum: usize,
   out: usize,
   headDim: i32,
 ): void {
-  const end = (<usize>(visible & -4)) << 2;
+  if (visible <= hidden) {
+    fill(score, 0, columns);
+    if (isFirst) {
+      store<f32>(maximum, -Infinity);
+      store<f32>(sum, 0);
+    }
+    return;
+  }
+  if (hidden > 0) fill(score, -Infinity, hidden);
+  const whole = visible & -4;
+  const end = (<usize>whole) << 2;
   const tail = visible & 3;
   const mask = firstLanes(tail);
   let greatest = f32x4.splat(-Infinity);
@@ -175,6 +259,8 @@ function softmaxRow(
     v128.store(score + end, term);
     sums = f32x4.add(sums, term);
   }
+  const written = (visible + 3) & -4;
+  if (written < columns) fill(score + ((<usize>written) << 2), 0, columns - written);
   store<f32>(maximum, top);
   store<f32>(sum, before + sum4(sums));
 }

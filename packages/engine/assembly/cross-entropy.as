@@ -9,7 +9,7 @@ import { exp2Term4, firstLanes, loadPartial, LOG2E, max4, storePartial, sum4 } f
 import { log64 } from "./scalar-math";
 
 /** Greatest of n >= 1 floats; a NaN may pass unseen: it shows in the sum of exponentials. */
-function rowMaximum(x: usize, n: i32): f32 {
+export function rowMaximum(x: usize, n: i32): f32 {
   if (n < 4) {
     let greatest = load<f32>(x);
     for (let i = 1; i < n; i++) greatest = max<f32>(greatest, load<f32>(x + ((<usize>i) << 2)));
@@ -29,7 +29,7 @@ function rowMaximum(x: usize, n: i32): f32 {
 }
 
 /** Sum of exp(x - shift) over n floats; with `keep` the terms are written over x. */
-function sumExponentials(x: usize, n: i32, shift: f32, keep: bool): f32 {
+export function sumExponentials(x: usize, n: i32, shift: f32, keep: bool): f32 {
   const shifts = f32x4.splat(shift);
   const factor = f32x4.splat(LOG2E);
   const end = (<usize>(n & -4)) << 2;

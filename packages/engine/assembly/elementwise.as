@@ -30,6 +30,23 @@ export function copy(x: usize, out: usize, n: i32): void {
   memory.copy(out, x, (<usize>n) << 2);
 }
 
+/** Rows of `cols` floats from one matrix to another; strides are elements from row to row. */
+export function copyRows(
+  from: usize,
+  fromStride: i32,
+  to: usize,
+  toStride: i32,
+  rows: i32,
+  cols: i32,
+): void {
+  const bytes = (<usize>cols) << 2;
+  for (let row = 0; row < rows; row++) {
+    memory.copy(to, from, bytes);
+    from += (<usize>fromStride) << 2;
+    to += (<usize>toStride) << 2;
+  }
+}
+
 /** x *= factor. */
 export function scale(x: usize, factor: f32, n: i32): void {
   const factors = f32x4.splat(factor);

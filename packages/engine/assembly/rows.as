@@ -79,3 +79,15 @@ export function addColumnSums(x: usize, into: usize, rows: i32, cols: i32): void
     x += stride;
   }
 }
+
+/** Inner product of n floats. */
+export function dot(x: usize, y: usize, n: i32): f32 {
+  let sums = f32x4.splat(0);
+  const end = (<usize>(n & -4)) << 2;
+  let at: usize = 0;
+  for (; at < end; at += 16)
+    sums = f32x4.add(sums, f32x4.mul(v128.load(x + at), v128.load(y + at)));
+  const tail = n & 3;
+  if (tail) sums = f32x4.add(sums, f32x4.mul(loadPartial(x + at, tail), loadPartial(y + at, tail)));
+  return sum4(sums);
+}

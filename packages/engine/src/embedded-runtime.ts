@@ -1,50 +1,49 @@
 /** The runtime that trains for real on this machine: one thread a rank, kernels in WebAssembly. */
 import { availableParallelism } from "node:os";
 import { communicatorArena } from "@trireme/collectives";
-import { type Seconds, TriremeError } from "@trireme/core";
+import { type Bytes, type Seconds, TriremeError } from "@trireme/core";
 import type { Batch } from "@trireme/dataloader";
 import type { ResolvedRun } from "@trireme/run";
-import type { GenerateRequest, Runtime, Snapshot, StepResult } from "@trireme/runtime";
+import type { GenerateRequest, Snapshot, StepResult } from "@trireme/runtime";
 import { TimelineBuilder } from "@trireme/timeline";
-import { coordinate, defineMesh } from "@trireme/topology";
-import { axes, boundaryBytes, ranks } from "@trireme/workload";
-import type { Failure, Request, StoredParameter, Value } from "./protocol.ts";
+import { boundaryBytes, ranks } from "@trireme/workload";
+import type { EmbeddedRuntime, EmbeddedRuntimeOptions } from "./embedded-options.ts";
+import { batchTokens } from "./batch-tokens.ts";
+import { copyPeers } from "./copy-peers.ts";
+import { chooseOpenBlasCore } from "./kernels/open-blas-core.ts";
+import type { RankCopies } from "./memory-copies.ts";
+import { type HeldTensor, type TensorKind, type WholeTensor, assemble } from "./pieces.ts";
+import type { Failure, Request, Value } from "./protocol.ts";
+import { type Recovery, recover } from "./recover.ts";
 import { RankThread } from "./rank-thread.ts";
 import { createGate, openGate } from "./start-gate.ts";
 import { spansOf } from "./span-log.ts";
-import { parametersOf, snapshotOf } from "./stored-parameters.ts";
+import { snapshotOf, storedKinds, tensorsOf } from "./stored-parameters.ts";
 import { checkPlan } from "./supported-plan.ts";
-
-/** Options of `embeddedRuntime`. */
-export interface EmbeddedRuntimeOptions {
-  /** Longest wait of a rank for its peers; default 60 s. */
-  readonly deadline?: Seconds;
-}
-
-/** What `embeddedRuntime` offers beyond `Runtime`. */
-export interface EmbeddedRuntime extends Runtime {
-  /** Gradients of the last step before clipping, by parameter name: the mean over the global batch. */
-  gradients(): Promise<ReadonlyMap<string, Float32Array>>;
-}
 
 type Reply<K extends Value["kind"]> = Extract<Value, { kind: K }>;
 
 /** Trains on threads of this process. */
 export function embeddedRuntime(options: EmbeddedRuntimeOptions = {}): EmbeddedRuntime {
-  return new Embedded(options.deadline ?? 60);
+  return new Embedded(options);
 }
 
 class Embedded implements EmbeddedRuntime {
-  readonly #deadline: Seconds;
+  readonly numeric: boolean;
+  readonly #options: EmbeddedRuntimeOptions;
   #run: ResolvedRun | undefined;
   #threads: RankThread[] = [];
-  #names: (readonly string[])[] = [];
+  #tensors: readonly HeldTensor[] = [];
+  #copies: readonly RankCopies[] = [];
+  #lost: ReadonlySet<number> = new Set();
   #updates = 0;
+  #strikes: readonly number[] = [];
   readonly #gate = createGate();
   #turn = 0;
 
-  constructor(deadline: Seconds) {
-    this.#deadline = deadline;
+  constructor(options: EmbeddedRuntimeOptions) {
+    this.#options = options;
+    this.numeric = options.rehearse === undefined;
   }
 
   async start(run: ResolvedRun): Promise<void> {
@@ -53,39 +52,64 @@ class Embedded implements EmbeddedRuntime {
     checkPlan(model, plan);
     this.#run = run;
     const count = ranks(plan);
-    const arena = communicatorArena(count, { slots: slotsFor(run, count) });
-    // The main thread sleeps while ranks work.
-    const ownCore = count <= availableParallelism();
+    if ((this.#options.gemm ?? "wasm") !== "wasm") chooseOpenBlasCore();
+    const {
+      deadline = 60,
+      rehearse,
+      router,
+      fp8Scaling,
+      corruption,
+      memoryCopies,
+      gemm = "wasm",
+    } = this.#options;
+    const common = {
+      model,
+      plan,
+      optimizer,
+      seed,
+      deadline,
+      rehearse,
+      router,
+      fp8Scaling,
+      corruption,
+      gemm,
+      arena: communicatorArena(count, { slots: slotsFor(run, count) }),
+      gate: this.#gate,
+      // The main thread sleeps while ranks work.
+      ownCore: count <= availableParallelism(),
+      peers: memoryCopies === true && count > 1 ? copyPeers(model, plan) : undefined,
+    };
     for (let rank = 0; rank < count; rank++) {
-      const deadline = this.#deadline;
-      const gate = this.#gate;
-      const thread = { model, plan, optimizer, seed, rank, arena, gate, ownCore, deadline };
       // Peers of a thread that died would only wait for it.
-      this.#threads.push(new RankThread(thread, () => void this.#terminate()));
+      this.#threads.push(new RankThread({ ...common, rank }, () => void this.#terminate()));
     }
-    const ready = await this.#collect(
+    const ready = await this.#await(
       "ready",
       this.#threads.map((thread) => thread.ready()),
     );
-    this.#names = ready.map(({ names }) => names);
+    const tensors = ready.flatMap((reply) => reply.tensors);
+    this.#tensors = [...new Map(tensors.map((tensor) => [tensor.name, tensor])).values()];
+    this.#copies = ready.flatMap(({ copies }) => copies ?? []);
+    this.#lost = new Set();
   }
 
   async step(input: { step: number; batch: Batch; learningRate: number }): Promise<StepResult> {
     const { step, learningRate } = input;
-    const { plan } = this.#started();
+    const { model, plan } = this.#started();
     if (!Number.isFinite(learningRate)) {
       throw new TriremeError(
         "LEARNING_RATE",
         `learning rate ${learningRate} is not a finite number`,
       );
     }
-    const batch = this.#tokens(input.batch);
+    const batch = batchTokens(input.batch, model, plan);
     const begin = clock();
     const update = this.#updates + 1;
     const request: Request = { kind: "train", batch, update, learningRate };
-    const replies = await this.#ask("train", () => request);
+    const replies = await this.#ask("train", request);
     const seconds = clock() - begin;
     this.#updates = update;
+    this.#strikes = replies.map(({ strikes }) => strikes);
     const timeline = new TimelineBuilder();
     replies.forEach(({ spans }, rank) => {
       for (const span of spansOf(spans, rank, step, begin)) timeline.add(span);
@@ -93,20 +117,20 @@ class Embedded implements EmbeddedRuntime {
     const tokens = plan.globalBatch * plan.sequence;
     return {
       step,
-      loss: replies.reduce((sum, { lossSum }) => sum + lossSum, 0) / tokens,
+      loss: this.numeric ? meanLoss(replies, tokens) : Number.NaN,
       tokens,
       seconds,
-      gradientNorm: replies[0]!.gradientNorm,
+      gradientNorm: this.numeric ? replies[0]!.gradientNorm : Number.NaN,
       timeline: timeline.finish(),
     };
   }
 
   async evaluate(batch: Batch): Promise<{ loss: number; tokens: number }> {
-    const { plan } = this.#started();
-    const request: Request = { kind: "evaluate", batch: this.#tokens(batch) };
-    const replies = await this.#ask("evaluate", () => request);
+    const { model, plan } = this.#started();
+    const request: Request = { kind: "evaluate", batch: batchTokens(batch, model, plan) };
+    const replies = await this.#ask("evaluate", request);
     const tokens = plan.globalBatch * plan.sequence;
-    return { loss: replies.reduce((sum, { lossSum }) => sum + lossSum, 0) / tokens, tokens };
+    return { loss: this.numeric ? meanLoss(replies, tokens) : Number.NaN, tokens };
   }
 
   async generate(options: GenerateRequest): Promise<Int32Array> {
@@ -122,35 +146,59 @@ class Embedded implements EmbeddedRuntime {
       );
     }
     const request: Request = { kind: "generate", options: { prompt, count, temperature, seed } };
-    // The first replica speaks for all: the others hold the same weights.
-    const speakers = this.#threads.filter((_, rank) => this.#isFirstReplica(rank));
-    const replies = await this.#ask("generate", () => request, speakers);
+    const replies = await this.#ask("generate", request);
     return replies.find(({ tokens }) => tokens.length > 0)?.tokens ?? new Int32Array(0);
   }
 
   async gradients(): Promise<ReadonlyMap<string, Float32Array>> {
-    const replies = await this.#ask("gradients", () => ({ kind: "gradients" }));
-    return new Map(replies.flatMap((r) => r.gradients.map((g) => [g.name, g.gradient] as const)));
+    const tensors = await this.#collect(["gradient"]);
+    return new Map(tensors.map(({ name, values }) => [name, values]));
+  }
+
+  async memory(): Promise<readonly Bytes[]> {
+    const replies = await this.#ask("memory", { kind: "memory" });
+    return replies.map(({ bytes }) => bytes);
+  }
+
+  get strikes(): readonly number[] {
+    return this.#strikes;
+  }
+
+  kill(rank: number): void {
+    const thread = this.#threads[rank];
+    if (thread === undefined) {
+      throw new TriremeError("RANK", `rank ${rank} is not in 0..${this.#threads.length - 1}`);
+    }
+    thread.kill();
+  }
+
+  recover(): Recovery {
+    if (this.#copies.length > 0) return recover(this.#copies, this.#lost);
+    const reason = "no copies were kept; ask for memoryCopies, with two ranks or more";
+    return { ok: false, reason };
   }
 
   async snapshot(): Promise<Snapshot> {
     this.#started();
-    const replies = await this.#ask("store", () => ({ kind: "store" }));
-    return snapshotOf(
-      replies.flatMap(({ parameters }) => parameters),
-      this.#updates,
-    );
+    return snapshotOf(await this.#collect(storedKinds), this.#updates);
   }
 
   async restore(snapshot: Snapshot): Promise<void> {
     this.#started();
-    const stored = new Map(parametersOf(snapshot).map((p) => [p.name, p]));
-    const loads = this.#names.map((names) => names.map((name) => fitting(stored.get(name), name)));
-    await this.#ask("load", (rank) => ({ kind: "load", parameters: loads[rank]! }));
+    const tensors = tensorsOf(snapshot, this.#tensors);
+    await this.#ask("load", { kind: "load", tensors });
     this.#updates = snapshot.step;
   }
 
+  /** Whole tensors of these kinds, from the pieces of all ranks. */
+  async #collect(tensors: readonly TensorKind[]): Promise<WholeTensor[]> {
+    const replies = await this.#ask("collect", { kind: "collect", tensors });
+    return assemble(replies.flatMap(({ pieces }) => pieces));
+  }
+
   async stop(): Promise<void> {
+    const dead = this.#threads.flatMap(({ rank, isDead }) => (isDead ? [rank] : []));
+    if (dead.length > 0) this.#lost = new Set(dead);
     await this.#terminate();
     this.#threads = [];
     this.#run = undefined;
@@ -165,48 +213,16 @@ class Embedded implements EmbeddedRuntime {
     return this.#run;
   }
 
-  /** The batch where every thread can read it, checked: kernels trust token ids. */
-  #tokens({ tokens }: Batch): Int32Array {
-    const { plan, model } = this.#started();
-    const expected = plan.globalBatch * (plan.sequence + 1);
-    if (tokens.length !== expected) {
-      throw new TriremeError(
-        "BATCH",
-        `the batch has ${tokens.length} tokens, the plan asks for ${plan.globalBatch} × (${plan.sequence} + 1) = ${expected}`,
-      );
-    }
-    for (const token of tokens) {
-      if (token < 0 || token >= model.vocab) {
-        throw new TriremeError(
-          "BATCH",
-          `token ${token} is outside of the vocabulary 0..${model.vocab - 1}`,
-        );
-      }
-    }
-    return shared(tokens);
-  }
-
-  #isFirstReplica(rank: number): boolean {
-    const mesh = defineMesh(axes(this.#started().plan));
-    return coordinate(mesh, rank)[mesh.axes.findIndex(({ name }) => name === "dp")] === 0;
-  }
-
-  /** Sends each of the threads its request, lets all begin, and waits for all. */
-  #ask<K extends Value["kind"]>(
-    kind: K,
-    request: (rank: number) => Request,
-    threads: readonly RankThread[] = this.#threads,
-  ): Promise<Reply<K>[]> {
+  /** Sends each thread the request, lets all begin, and waits for all. */
+  #ask<K extends Value["kind"]>(kind: K, request: Request): Promise<Reply<K>[]> {
     const turn = ++this.#turn | 0;
-    const replies = threads.map((thread) =>
-      thread.request({ turn, request: request(thread.rank) }),
-    );
+    const replies = this.#threads.map((thread) => thread.request({ turn, request }));
     openGate(this.#gate, turn);
-    return this.#collect(kind, replies);
+    return this.#await(kind, replies);
   }
 
   /** Every rank's reply, or the error of the rank that failed first by its own doing. */
-  async #collect<K extends Value["kind"]>(
+  async #await<K extends Value["kind"]>(
     kind: K,
     waiting: readonly Promise<Value | Failure>[],
   ): Promise<Reply<K>[]> {
@@ -230,6 +246,10 @@ function isReply<K extends Value["kind"]>(reply: Value | Failure, kind: K): repl
   return reply.kind === kind;
 }
 
+function meanLoss(replies: readonly { readonly lossSum: number }[], tokens: number): number {
+  return replies.reduce((sum, { lossSum }) => sum + lossSum, 0) / tokens;
+}
+
 /** Whether a rank only reports that a peer failed. */
 function isEcho({ code }: Failure): boolean {
   return code === "ABORTED" || code === "CLOSED" || code === "STOPPED";
@@ -240,19 +260,6 @@ function slotsFor({ model, plan }: ResolvedRun, count: number): number {
   const packets = Math.ceil((2 * boundaryBytes(model, plan)) / 65_536);
   const affordable = 2 ** 30 / 65_536 / (count * count);
   return 2 ** Math.floor(Math.log2(Math.max(8, Math.min(2 * packets, affordable))));
-}
-
-function fitting(parameter: StoredParameter | undefined, name: string): StoredParameter {
-  if (parameter !== undefined) return parameter;
-  throw new TriremeError("CHECKPOINT", `the checkpoint lacks ${name}; is it of another model?`);
-}
-
-/** Token ids where every thread can read them. */
-function shared(tokens: Int32Array): Int32Array {
-  if (tokens.buffer instanceof SharedArrayBuffer) return tokens;
-  const copy = new Int32Array(new SharedArrayBuffer(tokens.byteLength));
-  copy.set(tokens);
-  return copy;
 }
 
 /** Seconds on the clock that the ranks use too. */

@@ -3,11 +3,13 @@ import type { Communicator } from "@trireme/collectives";
 import { type Rng, createRng } from "@trireme/core";
 import type { Model, Stage } from "@trireme/workload";
 import type { Kernels } from "./kernels/kernels.ts";
-import type { ParameterSet } from "./parameters.ts";
+import type { Parallel } from "./parallel.ts";
 import type { Pool } from "./pool.ts";
+import type { Products } from "./products.ts";
+import type { StageWeights } from "./stage-weights.ts";
 import { Tape, type Variable } from "./tape.ts";
 import { view } from "./tensor.ts";
-import { stageForward } from "./transformer.ts";
+import { type StageOptions, stageForward } from "./transformer.ts";
 
 /** What to continue, and how. */
 export interface GenerateOptions {
@@ -25,7 +27,12 @@ interface Generator extends GenerateOptions {
   /** The stages this rank holds, ascending. */
   readonly stages: readonly Stage[];
   readonly rankOfStage: readonly number[];
-  readonly parameters: ParameterSet;
+  readonly weights: ReadonlyMap<number, StageWeights>;
+  readonly parallel: Parallel;
+  readonly products: Products;
+  readonly experts: NonNullable<StageOptions["experts"]>;
+  /** Rows of the vocabulary on each of the ranks that share it out. */
+  readonly vocabParts: readonly number[];
   readonly communicator: Communicator;
   readonly kernels: Kernels;
   readonly pool: Pool;
@@ -53,12 +60,14 @@ export function generate(o: Generator): Int32Array {
 
 /** One pass through the rank's stages; the last token's logits [vocab] at the head. */
 function forward(o: Generator, window: Int32Array): Float32Array | undefined {
-  const { model, kernels, pool, communicator, rankOfStage, parameters } = o;
+  const { model, kernels, pool, communicator, rankOfStage, weights } = o;
   const { memory } = pool;
   const sequence = window.length;
-  const tape = new Tape(kernels, pool, false);
+  const tape = new Tape(kernels, pool, false, o.products);
   const ids = pool.allocateBytes(sequence * 4);
-  new Int32Array(memory.buffer, ids, sequence).set(window);
+  new Int32Array(memory.buffer, ids, sequence).set(localIds(o, window));
+  // A window of any length: without the split of tokens between products.
+  const tensor = o.parallel.tensor && { ...o.parallel.tensor, sequence: false };
   let logits: Float32Array | undefined;
   let hidden: Variable | undefined;
   for (const stage of o.stages) {
@@ -67,15 +76,38 @@ function forward(o: Generator, window: Int32Array): Float32Array | undefined {
       hidden = tape.variable([sequence, model.hidden], false);
       communicator.receive(view(memory, hidden.value), before!).wait();
     }
-    const input = { batch: 1, sequence, tokens: ids, hidden };
-    const output = stageForward(tape, model, stage, parameters, input);
-    if (stage.head) logits = view(memory, output.value).slice(-model.vocab);
+    const pieces = [{ start: 0, count: sequence }];
+    const input = { batch: 1, pieces, tokens: ids, hidden };
+    const parameters = weights.get(stage.stage)!;
+    const output = stageForward(
+      tape,
+      { model, stage, parameters, parallel: { tensor, context: undefined }, experts: o.experts },
+      input,
+    );
+    if (stage.head) logits = allLogits(o, view(memory, output.value));
     else if (after !== here) communicator.send(view(memory, output.value), after!).wait();
     hidden = output;
   }
   tape.release();
   pool.freeBytes(ids, sequence * 4);
   return logits;
+}
+
+/** Ids counted from the rank's part of the vocabulary; −1 outside of it. */
+function localIds({ parallel, vocabParts }: Generator, window: Int32Array): Int32Array {
+  const rank = parallel.tensor?.group.rank ?? 0;
+  const start = vocabParts.slice(0, rank).reduce((sum, rows) => sum + rows, 0);
+  return window.map((id) => (id >= start && id < start + vocabParts[rank]! ? id - start : -1));
+}
+
+/** The last token's logits over the whole vocabulary. */
+function allLogits({ parallel, vocabParts, model }: Generator, logits: Float32Array): Float32Array {
+  const { group } = parallel.tensor ?? {};
+  const mine = logits.slice(-vocabParts[group?.rank ?? 0]!);
+  if (group === undefined) return mine;
+  const all = new Float32Array(model.vocab);
+  group.allGatherV(mine, all, { counts: vocabParts }).wait();
+  return all;
 }
 
 /** A token drawn from softmax(logits / temperature); ties and the limit 0 go to the lowest id. */

@@ -1,50 +1,66 @@
-/** What data-parallel replicas, and the two copies of a tied table, do between backward and update. */
+/** What ranks do between backward and update beyond the sum over replicas: tied tables, and the norm. */
 import type { Communicator } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
+import type { Bucket } from "./bucket.ts";
+import type { CommunicatorGroups } from "./communicator-groups.ts";
 import type { Kernels } from "./kernels/kernels.ts";
-import type { ParameterSet } from "./parameters.ts";
-import { type Tensor, view } from "./tensor.ts";
+import type { RankLayout } from "./rank-layout.ts";
+import type { StageWeights } from "./stage-weights.ts";
+import { view } from "./tensor.ts";
 
-/** The ranks that hold the same parameters, or parts of the same model. */
-export interface SyncGroups {
-  /** Replicas of this rank's stages. */
-  readonly data: Communicator;
-  /** The ranks of this replica's pipeline. */
-  readonly pipeline: Communicator;
-  /** First and last rank of the pipeline, where both hold the tied table; on those alone. */
-  readonly tied: Communicator | undefined;
+/** Another bucket that holds the same table: on this rank, or at the other rank of a pair. */
+export type Tie =
+  | { readonly kind: "local"; readonly embedding: Bucket; readonly head: Bucket }
+  | { readonly kind: "pair"; readonly bucket: Bucket; readonly pair: Communicator };
+
+/** What a rank does for the tables of a tied model that it holds. */
+export function tiesOf(
+  { rankOfStage, ties }: RankLayout,
+  weights: ReadonlyMap<number, StageWeights>,
+  groups: CommunicatorGroups,
+): Tie[] {
+  const table = (stage: number): Bucket | undefined => weights.get(stage)?.table;
+  const embedding = ties.map((tie) => table(tie.embedding)).find((t) => t !== undefined);
+  const head = ties.map((tie) => table(tie.head)).find((t) => t !== undefined);
+  // Both uses are here: of one direction, or of one each, whose gradients have been summed by then.
+  if (embedding !== undefined && head !== undefined) return [{ kind: "local", embedding, head }];
+  return ties.flatMap((tie): Tie[] => {
+    const bucket = table(tie.embedding) ?? table(tie.head);
+    if (bucket === undefined) return [];
+    const pair = [rankOfStage[tie.embedding]!, rankOfStage[tie.head]!].toSorted((a, b) => a - b);
+    return [{ kind: "pair", bucket, pair: groups.of(pair) }];
+  });
 }
 
-/** The table that a tied output head shares. */
-export const tiedTable = "wte.weight";
-
-/** Sums a gradient over the ranks of a group, in place; returns the bytes of it. */
-export function reduceGradient(
-  memory: WebAssembly.Memory,
-  gradient: Tensor,
-  group: Communicator,
-): Bytes {
-  group.allReduce(view(memory, gradient)).wait();
-  return gradient.size * 4;
+/** Adds up the gradients of the two uses of a tied table; returns the bytes that it moved. */
+export function reduceTied(memory: WebAssembly.Memory, kernels: Kernels, tie: Tie): Bytes {
+  if (tie.kind === "pair") {
+    const { gradient } = tie.bucket.segment;
+    tie.pair.allReduce(view(memory, gradient)).wait();
+    return gradient.size * 4;
+  }
+  const [embedding, head] = [tie.embedding.segment.gradient, tie.head.segment.gradient];
+  kernels.accumulate(head.pointer, embedding.pointer, head.size);
+  kernels.copy(embedding.pointer, head.pointer, head.size);
+  return 0;
 }
 
 /**
  * The Euclidean norm of the whole model's gradient: every parameter counted once, summed in double
- * precision in the order of the pipeline's ranks, so that all ranks clip by the same factor.
+ * precision in the order of the ranks, so that all ranks clip by the same factor.
  */
 export function gradientNorm(
   kernels: Kernels,
-  parameters: ParameterSet,
-  owns: (name: string) => boolean,
-  pipeline: Communicator,
+  buckets: readonly Bucket[],
+  all: Communicator,
 ): number {
   let squares = 0;
-  for (const { name, gradient } of parameters.list) {
-    if (owns(name)) squares += kernels.sumSquares(gradient.pointer, gradient.size);
+  for (const { speaks, segment } of buckets) {
+    if (speaks) squares += kernels.sumSquares(segment.gradient.pointer, segment.gradient.size);
   }
-  const all = new Float64Array(pipeline.ranks);
+  const parts = new Float64Array(all.ranks);
   // The communicator carries 32-bit numbers: a double travels as two of them.
   const mine = new Int32Array(Float64Array.of(squares).buffer);
-  pipeline.allGather(mine, new Int32Array(all.buffer)).wait();
-  return Math.sqrt(all.reduce((sum, part) => sum + part, 0));
+  all.allGather(mine, new Int32Array(parts.buffer)).wait();
+  return Math.sqrt(parts.reduce((sum, square) => sum + square, 0));
 }

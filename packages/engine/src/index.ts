@@ -1,8 +1,11 @@
-export {
-  type EmbeddedRuntime,
-  type EmbeddedRuntimeOptions,
-  embeddedRuntime,
-} from "./embedded-runtime.ts";
+export { type EmbeddedRuntime, type EmbeddedRuntimeOptions } from "./embedded-options.ts";
+export { embeddedRuntime } from "./embedded-runtime.ts";
+export { type RouterOptions } from "./experts/router.ts";
+export { type ActionSeconds } from "./stage-rehearsal.ts";
+export { type GemmChoice } from "./kernels/gemm-backend.ts";
+export { type CorruptionOptions } from "./corruption-watch.ts";
+export { type Fp8Scaling } from "./product-format.ts";
+export { type Recovery } from "./recover.ts";
 export { checkPlan } from "./supported-plan.ts";
 export { type MeasuredLink, measureLink } from "./measure-link.ts";
 export { type MeasureOptions, measureOperators } from "./measure.ts";

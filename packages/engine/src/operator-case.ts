@@ -80,12 +80,13 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
     case "gemm": {
       const x = operands.tensor([b, d]);
       const [weight, bias] = [operands.parameter([d, c]), operands.parameter([c])];
-      return (tape) => linear(tape, fresh(x), weight, bias);
+      return (tape) => linear(tape, fresh(x), weight, { bias });
     }
     case "attention": {
       const qkv = operands.tensor([a * d, (b + 2 * c) * e]);
-      const sizes = { batch: a, heads: b, kvHeads: c, sequence: d, headDim: e };
-      return (tape) => attention(tape, fresh(qkv), { ...sizes, rotaryBase: undefined });
+      const sizes = { batch: a, heads: b, kvHeads: c, headDim: e, window: 0 };
+      const attended = { ...sizes, pieces: [{ start: 0, count: d }], rotaryBase: undefined };
+      return (tape) => attention(tape, fresh(qkv), attended).y;
     }
     case "norm": {
       const x = operands.tensor([a, b]);
@@ -109,7 +110,12 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
       const ids = operands.ids(a, c);
       const table = operands.parameter([c, b]);
       const positions = operands.parameter([a, b]);
-      return (tape) => embedding(tape, ids, 1, a, table, positions);
+      return (tape) =>
+        embedding(tape, ids, 1, [{ start: 0, count: a }], table, {
+          table: positions,
+          adds: true,
+          learns: true,
+        });
     }
     case "loss": {
       const logits = operands.tensor([a, b]);
@@ -120,8 +126,8 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
         return x;
       };
     }
-    case "optimizer":
-      throw new Error("the optimizer has no forward");
+    default:
+      throw new Error(`${kind} has no forward that this package runs`);
   }
 }
 

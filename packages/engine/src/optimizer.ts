@@ -1,6 +1,6 @@
-/** AdamW with decoupled weight decay (Loshchilov, Hutter, 2019) over a rank's parameters. */
+/** AdamW with decoupled weight decay (Loshchilov, Hutter, 2019) over what a rank updates. */
+import type { Bucket } from "./bucket.ts";
 import type { Kernels } from "./kernels/kernels.ts";
-import type { ParameterSet } from "./parameters.ts";
 
 /** The constants of AdamW. */
 export interface AdamWOptions {
@@ -11,12 +11,12 @@ export interface AdamWOptions {
 }
 
 /**
- * One update. `update` counts from 1 (the moments' bias correction uses it); gradients are
- * multiplied by `gradientScale`, the clipping factor, as they are read.
+ * One update of the rank's segment of a bucket. `update` counts from 1 (the moments' bias correction
+ * uses it); gradients are multiplied by `gradientScale`, the clipping factor, as they are read.
  */
 export function adamw(
   kernels: Kernels,
-  parameters: ParameterSet,
+  { parameters, segment }: Bucket,
   options: AdamWOptions,
   update: number,
   learningRate: number,
@@ -25,18 +25,22 @@ export function adamw(
   const { beta1, beta2, epsilon, weightDecay } = options;
   const correction1 = 1 - beta1 ** update;
   const correction2 = 1 - beta2 ** update;
-  for (const { value, gradient, firstMoment, secondMoment, decays } of parameters.list) {
+  const { start, value, gradient, firstMoment, secondMoment } = segment;
+  for (const { offset, size, spec } of parameters) {
+    const from = Math.max(offset, start) - start;
+    const end = Math.min(offset + size, start + value.size) - start;
+    if (from >= end) continue;
     kernels.adamw(
-      value.pointer,
-      gradient.pointer,
-      firstMoment.pointer,
-      secondMoment.pointer,
-      value.size,
+      value.pointer + from * 4,
+      gradient.pointer + from * 4,
+      firstMoment.pointer + from * 4,
+      secondMoment.pointer + from * 4,
+      end - from,
       learningRate,
       beta1,
       beta2,
       epsilon,
-      decays ? weightDecay : 0,
+      spec.decays ? weightDecay : 0,
       correction1,
       correction2,
       gradientScale,

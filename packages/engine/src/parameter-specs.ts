@@ -1,56 +1,182 @@
 /**
  * The tensors of a pipeline stage, under the names and in the shapes of GPT-2 as Hugging Face
- * transformers stores it ([in, out] weights), so that its files can be read as such.
+ * transformers stores it ([in, out] weights), so that its files can be read as such; and the part of
+ * each that a tensor-parallel rank holds (Shoeybi et al., Megatron-LM, 2019): columns of the first
+ * product of a pair, rows of the second, rows of the vocabulary.
  */
-import type { Model, Stage } from "@trireme/workload";
-import type { ParameterSpec } from "./parameters.ts";
+import { TriremeError } from "@trireme/core";
+import { type Model, type Stage, layerFormAt, layerForms } from "@trireme/workload";
+import { type ParameterSpec, tiedTable } from "./parameter.ts";
+import type { Slice } from "./slice.ts";
 
 /** Standard deviation of fresh weights (Radford et al., GPT-2, 2019). */
 const deviation = 0.02;
 
+/** A rank's place among those that share out each layer. */
+export interface Share {
+  readonly rank: number;
+  readonly ranks: number;
+}
+
+const alone: Share = { rank: 0, ranks: 1 };
+
+/** How a stage's tensors are shared out. */
+export interface Shares {
+  /** Each layer over tensor-parallel ranks. */
+  readonly tensor: Share;
+  /** Routed experts over expert-parallel ranks. */
+  readonly expert: Share;
+}
+
+const whole: Shares = { tensor: alone, expert: alone };
+
 /** Every tensor that the stage computes with; a tied output head appears as the embedding table. */
-export function stageParameters(model: Model, stage: Stage): ParameterSpec[] {
+export function stageParameters(
+  model: Model,
+  stage: Stage,
+  shares: Shares = whole,
+): ParameterSpec[] {
+  const { tensor: share } = shares;
   const specs: ParameterSpec[] = [];
   const { hidden, vocab } = model;
-  const table = matrix("wte.weight", [vocab, hidden]);
+  const rows = split(share, 0, [
+    { start: vocabStart(vocab, share), count: vocabRows(vocab, share) },
+  ]);
+  const table = matrix(tiedTable, [vocab, hidden], rows);
   if (stage.embedding) {
     specs.push(table);
     if (model.position === "learned") specs.push(matrix("wpe.weight", [model.context, hidden]));
   }
-  for (let i = 0; i < stage.layers; i++) specs.push(...layer(model, stage.firstLayer + i));
+  for (let i = 0; i < stage.layers; i++) specs.push(...layer(model, stage.firstLayer + i, shares));
   if (stage.head) {
     specs.push(...norm(model, "ln_f"));
-    if (!model.tied) specs.push(matrix("lm_head.weight", [vocab, hidden]));
+    if (!model.tied) specs.push(matrix("lm_head.weight", [vocab, hidden], rows));
     else if (!stage.embedding) specs.push(table);
   }
   return specs;
 }
 
-function layer(model: Model, index: number): ParameterSpec[] {
-  const { hidden, heads, kvHeads, headDim, ffn } = model;
+/** The first row of the vocabulary that a rank holds. */
+export function vocabStart(vocab: number, { rank, ranks }: Share): number {
+  return rank * Math.ceil(vocab / ranks);
+}
+
+/** Rows of the vocabulary on a rank: the last may hold fewer. */
+export function vocabRows(vocab: number, share: Share): number {
+  const rows = Math.min(Math.ceil(vocab / share.ranks), vocab - vocabStart(vocab, share));
+  if (rows > 0) return rows;
+  throw new TriremeError(
+    "PLAN",
+    `vocab ${vocab} leaves nothing for rank ${share.rank} of tp ${share.ranks}; use a smaller tp`,
+  );
+}
+
+function layer(model: Model, index: number, shares: Shares): ParameterSpec[] {
+  const { hidden, heads, kvHeads, headDim, bias, qkvBias } = model;
+  const { tensor } = shares;
   const prefix = `h.${index}`;
-  const into = model.activation === "swiglu" ? 2 * ffn : ffn;
-  // Two residual branches a layer: their sum keeps the variance of one (GPT-2, section 2.3).
-  const last = deviation / Math.sqrt(2 * model.layers);
+  const [queries, keys] = [heads * headDim, kvHeads * headDim];
+  const qkv = evenly(tensor, [queries, keys, keys]);
+  const mixed = layerForms(model)[layerFormAt(model, index)]!.experts;
   return [
     ...norm(model, `${prefix}.ln_1`),
-    ...weights(`${prefix}.attn.c_attn`, hidden, (heads + 2 * kvHeads) * headDim, model.qkvBias),
-    ...weights(`${prefix}.attn.c_proj`, heads * headDim, hidden, model.bias, last),
-    ...norm(model, `${prefix}.ln_2`),
-    ...weights(`${prefix}.mlp.c_fc`, hidden, into, model.bias),
-    ...weights(`${prefix}.mlp.c_proj`, ffn, hidden, model.bias, last),
+    ...splitColumns(`${prefix}.attn.c_attn`, hidden, queries + 2 * keys, qkv, tensor, qkvBias),
+    ...splitRows(`${prefix}.attn.c_proj`, queries, hidden, tensor, bias, lastSpread(model)),
+    ...(hasSecondNorm(model) ? norm(model, `${prefix}.ln_2`) : []),
+    ...(mixed
+      ? experts(model, prefix, shares)
+      : feedForward(model, `${prefix}.mlp`, model.ffn, tensor)),
   ];
 }
 
-function weights(
+/** Whether the feed-forward block has a norm of its own. */
+function hasSecondNorm({ block, sharedNorm }: Model): boolean {
+  return block !== "parallel" || !sharedNorm;
+}
+
+/** Two residual branches a layer: their sum keeps the variance of one (GPT-2, section 2.3). */
+function lastSpread({ layers }: Model): number {
+  return deviation / Math.sqrt(2 * layers);
+}
+
+function feedForward(model: Model, name: string, ffn: number, share: Share): ParameterSpec[] {
+  const { hidden, bias, activation } = model;
+  const inner = evenly(share, activation === "swiglu" ? [ffn, ffn] : [ffn]);
+  return [
+    ...splitColumns(`${name}.c_fc`, hidden, inner.total, inner, share, bias),
+    ...splitRows(`${name}.c_proj`, ffn, hidden, share, bias, lastSpread(model)),
+  ];
+}
+
+/** Router, this rank's experts, and the expert that sees every token. */
+function experts(model: Model, prefix: string, { tensor, expert }: Shares): ParameterSpec[] {
+  const { count, ffn, sharedFfn, selectionBias } = model.experts!;
+  const local = count / expert.ranks;
+  const own = Array.from(
+    { length: local },
+    (_, i) => `${prefix}.mlp.experts.${expert.rank * local + i}`,
+  );
+  const state = (name: string): ParameterSpec => ({
+    ...constant(`${prefix}.mlp.router.${name}`, count, 0),
+    role: "state",
+  });
+  return [
+    matrix(`${prefix}.mlp.router.weight`, [model.hidden, count]),
+    state("load"),
+    ...(selectionBias ? [state("selection_bias")] : []),
+    ...own.flatMap((name) =>
+      feedForward(model, name, ffn, alone).map((spec) => ({ ...spec, role: "expert" as const })),
+    ),
+    ...(sharedFfn > 0 ? feedForward(model, `${prefix}.mlp.shared`, sharedFfn, tensor) : []),
+  ];
+}
+
+/** Parts that lie side by side, each cut evenly. */
+interface Columns {
+  readonly total: number;
+  readonly ranges: Slice["ranges"];
+}
+
+function evenly({ rank, ranks }: Share, widths: readonly number[]): Columns {
+  let total = 0;
+  const ranges = widths.map((width) => {
+    const count = width / ranks;
+    total += width;
+    return { start: total - width + rank * count, count };
+  });
+  return { total, ranges };
+}
+
+function split(share: Share, dim: number, ranges: Slice["ranges"]): Slice | undefined {
+  return share.ranks === 1 ? undefined : { dim, ranges };
+}
+
+/** A product whose output columns, and their biases, are shared out. */
+function splitColumns(
   name: string,
-  rows: number,
-  cols: number,
+  inputs: number,
+  outputs: number,
+  { ranges }: Columns,
+  share: Share,
   biased: boolean,
-  spread = deviation,
 ): ParameterSpec[] {
-  const weight = matrix(`${name}.weight`, [rows, cols], spread);
-  return biased ? [weight, constant(`${name}.bias`, cols, 0)] : [weight];
+  const weight = matrix(`${name}.weight`, [inputs, outputs], split(share, 1, ranges));
+  if (!biased) return [weight];
+  return [weight, constant(`${name}.bias`, outputs, 0, split(share, 0, ranges))];
+}
+
+/** A product whose input rows are shared out; its bias is added once, to the sum. */
+function splitRows(
+  name: string,
+  inputs: number,
+  outputs: number,
+  share: Share,
+  biased: boolean,
+  spread: number,
+): ParameterSpec[] {
+  const { ranges } = evenly(share, [inputs]);
+  const weight = matrix(`${name}.weight`, [inputs, outputs], split(share, 0, ranges), spread);
+  return biased ? [weight, constant(`${name}.bias`, outputs, 0)] : [weight];
 }
 
 function norm(model: Model, name: string): ParameterSpec[] {
@@ -58,10 +184,15 @@ function norm(model: Model, name: string): ParameterSpec[] {
   return model.norm === "rmsnorm" ? [gain] : [gain, constant(`${name}.bias`, model.hidden, 0)];
 }
 
-function matrix(name: string, dims: readonly number[], spread = deviation): ParameterSpec {
-  return { name, dims, initial: { deviation: spread }, decays: true };
+function matrix(
+  name: string,
+  dims: readonly number[],
+  slice?: Slice,
+  spread = deviation,
+): ParameterSpec {
+  return { name, dims, slice, initial: { deviation: spread }, decays: true };
 }
 
-function constant(name: string, size: number, value: number): ParameterSpec {
-  return { name, dims: [size], initial: { constant: value }, decays: false };
+function constant(name: string, size: number, value: number, slice?: Slice): ParameterSpec {
+  return { name, dims: [size], slice, initial: { constant: value }, decays: false };
 }

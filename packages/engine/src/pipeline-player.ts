@@ -4,45 +4,40 @@
  * message are done, in whatever order the schedule brings them.
  */
 import type { Communicator, Work } from "@trireme/collectives";
-import { type Flops, type Seconds, TriremeError } from "@trireme/core";
+import { type Flops, TriremeError } from "@trireme/core";
 import type { Action, ActionKind } from "@trireme/schedulers";
 import type { Model, Plan, Stage } from "@trireme/workload";
 import type { Kernels } from "./kernels/kernels.ts";
-import { crossEntropy, crossEntropyLoss } from "./operators/cross-entropy.ts";
-import type { ParameterSet } from "./parameters.ts";
 import type { Pool } from "./pool.ts";
-import type { SpanLog } from "./span-log.ts";
+import type { Products } from "./products.ts";
+import type { StageCompute, StageFlight } from "./stage-compute.ts";
 import { stageFlops } from "./stage-flops.ts";
+import type { StageWeights } from "./stage-weights.ts";
 import { Tape, type Variable, gradientOf } from "./tape.ts";
 import { type Tensor, view } from "./tensor.ts";
-import type { TokenBuffers } from "./token-buffers.ts";
-import { stageForward } from "./transformer.ts";
+import { WeightWork, type WeightWorkOptions, isWeightAction } from "./weight-work.ts";
 
 /** What a player needs of its rank. */
-export interface PlayerOptions {
+export interface PlayerOptions extends WeightWorkOptions {
   readonly model: Model;
   readonly plan: Plan;
   /** The stages this rank holds. */
   readonly stages: readonly Stage[];
   /** World rank of each stage of this replica's pipeline. */
   readonly rankOfStage: readonly number[];
-  readonly parameters: ParameterSet;
-  readonly tokens: TokenBuffers;
+  /** By stage. */
+  readonly weights: ReadonlyMap<number, StageWeights>;
+  readonly compute: StageCompute;
+  readonly products: Products;
+  /** Rows of a boundary between stages: one microbatch's tokens, or the rank's part of them. */
+  readonly boundaryRows: number;
   readonly communicator: Communicator;
   readonly kernels: Kernels;
   readonly pool: Pool;
-  readonly spans: SpanLog;
-  readonly now: () => Seconds;
 }
 
 /** One microbatch in one stage, from its forward until nothing needs its tensors. */
-interface Flight {
-  readonly stage: Stage;
-  readonly microbatch: number;
-  readonly training: boolean;
-  readonly tape: Tape;
-  input: Variable | undefined;
-  output: Variable | undefined;
+interface Flight extends StageFlight {
   /** Messages that read tensors of the tape. */
   readonly sends: Work[];
   /** The last pass of this stage is done: B or W in training, F in evaluation. */
@@ -57,12 +52,14 @@ export class PipelinePlayer {
   readonly #flops: ReadonlyMap<number, (kind: ActionKind) => Flops>;
   /** By stage and microbatch, see `#key`. */
   readonly #flights = new Map<number, Flight>();
+  readonly #weightWork: WeightWork;
   /** Flights whose messages alone are not done. */
   #leaving: Flight[] = [];
 
   constructor(options: PlayerOptions) {
     const { model, plan } = options;
     this.#options = options;
+    this.#weightWork = new WeightWork(options);
     this.#stages = new Map(options.stages.map((stage) => [stage.stage, stage]));
     this.#flops = new Map(options.stages.map((s) => [s.stage, stageFlops(model, plan, s)]));
   }
@@ -85,6 +82,11 @@ export class PipelinePlayer {
     let loss = 0;
     for (const action of actions) {
       const { kind, stage, microbatch } = action;
+      this.#weightWork.poll();
+      if (isWeightAction(kind)) {
+        this.#weightWork.play(kind, stage, this.#options.weights.get(stage)!);
+        continue;
+      }
       const flight = this.#flight(stage, microbatch, training);
       const start = now();
       let bytes = 0;
@@ -96,6 +98,7 @@ export class PipelinePlayer {
     }
     for (const { sends } of this.#leaving) for (const send of sends) send.wait();
     this.#release();
+    this.#weightWork.finish();
     if (this.#flights.size > 0) {
       const left = Array.from(this.#flights.values(), (f) => `${f.stage.stage}F${f.microbatch}`);
       throw new TriremeError("SCHEDULE", `the schedule ends before the backward of ${left[0]}`);
@@ -125,17 +128,9 @@ export class PipelinePlayer {
       case "SEND_B":
         return this.#send(flight, gradientOf(flight.input!), number - 1);
       case "B":
-        flight.tape.backward();
-        flight.computed = true;
-        this.#passBack(flight);
-        return 0;
       case "I":
-        flight.tape.backwardInput();
-        this.#passBack(flight);
-        return 0;
       case "W":
-        flight.tape.backwardWeight();
-        flight.computed = true;
+        this.#backward(flight, kind);
         return 0;
       default:
         throw new TriremeError("ACTION", `the embedded engine cannot play ${number}${kind}`);
@@ -143,25 +138,27 @@ export class PipelinePlayer {
   }
 
   #forward(flight: Flight): number {
-    const { model, plan, parameters, tokens } = this.#options;
-    const { stage, tape, training } = flight;
-    const row = flight.microbatch * plan.microbatch;
-    const output = stageForward(tape, model, stage, parameters, {
-      batch: plan.microbatch,
-      sequence: plan.sequence,
-      tokens: tokens.inputs(row),
-      hidden: flight.input,
-    });
+    const { stage, training } = flight;
+    this.#weights(stage.stage);
+    const { output, loss } = this.#options.compute.forward(flight);
     flight.output = output;
     flight.computed = !training;
-    if (!stage.head) {
-      if (this.#isLocal(stage.stage + 1)) this.#passOn(flight, output);
-      return 0;
-    }
-    const targets = tokens.targets(row);
-    if (!training) return crossEntropyLoss(tape, output, targets);
-    // The mean over the global batch: gradients of all microbatches and replicas just add up.
-    return crossEntropy(tape, output, targets, 1 / (plan.globalBatch * plan.sequence));
+    if (!stage.head && this.#isLocal(stage.stage + 1)) this.#passOn(flight, output);
+    return loss;
+  }
+
+  #backward(flight: Flight, kind: "B" | "I" | "W"): void {
+    this.#weights(flight.stage.stage).openGradients();
+    this.#options.compute.backward(flight, kind);
+    if (kind !== "I") flight.computed = true;
+    if (kind !== "W") this.#passBack(flight);
+  }
+
+  /** The stage's weights, there to be read. */
+  #weights(stage: number): StageWeights {
+    const weights = this.#options.weights.get(stage)!;
+    weights.ready();
+    return weights;
   }
 
   /** Gives the output to the next stage on this rank. */
@@ -190,22 +187,22 @@ export class PipelinePlayer {
     return tensor.size * 4;
   }
 
-  /** A stage input [microbatch·sequence, hidden] that another rank fills. */
+  /** A stage input [boundaryRows, hidden] that another rank fills. */
   #boundary({ tape, training }: Flight): Variable {
-    const { model, plan } = this.#options;
-    return tape.variable([plan.microbatch * plan.sequence, model.hidden], training);
+    const { model, boundaryRows } = this.#options;
+    return tape.variable([boundaryRows, model.hidden], training);
   }
 
   #flight(number: number, microbatch: number, training: boolean, tape?: Tape): Flight {
     const key = this.#key(number, microbatch);
     let flight = this.#flights.get(key);
     if (flight === undefined) {
-      const { kernels, pool } = this.#options;
+      const { kernels, pool, products } = this.#options;
       flight = {
         stage: this.#stages.get(number)!,
         microbatch,
         training,
-        tape: tape ?? new Tape(kernels, pool, training),
+        tape: tape ?? new Tape(kernels, pool, training, products),
         input: undefined,
         output: undefined,
         sends: [],
@@ -249,4 +246,10 @@ export class PipelinePlayer {
   }
 }
 
-const forwardKinds: ReadonlySet<ActionKind> = new Set(["F", "SEND_F", "RECV_F"]);
+const forwardKinds: ReadonlySet<ActionKind> = new Set([
+  "F",
+  "SEND_F",
+  "RECV_F",
+  "UNSHARD",
+  "RESHARD",
+]);

@@ -22,7 +22,7 @@ export class Pool {
   /** @param base First byte the pool may use; what lies below belongs to the kernels. */
   constructor(memory: WebAssembly.Memory, base: number) {
     this.memory = memory;
-    this.#end = roundUp(base);
+    this.#end = Math.ceil(base / alignment) * alignment;
   }
 
   /** Bytes ever handed out and not only lent again: the peak of the rank's memory. */
@@ -99,6 +99,12 @@ export class Pool {
   }
 }
 
+/**
+ * The size of the block for so many bytes: whole cache lines, and of large blocks one of sixteen sizes
+ * to a doubling, so that sizes that differ from step to step (rows of experts) find each other's blocks.
+ */
 function roundUp(bytes: number): number {
-  return Math.ceil(bytes / alignment) * alignment;
+  const unit = 2 ** Math.max(0, Math.floor(Math.log2(bytes)) - 4);
+  const step = Math.max(alignment, unit);
+  return Math.ceil(bytes / step) * step;
 }

@@ -1,9 +1,16 @@
 /** What the main thread and a rank's thread say to each other: one reply to each request, in order. */
 import type { SharedMemory } from "@trireme/collectives";
 import type { Model, Plan } from "@trireme/workload";
+import type { CorruptionOptions } from "./corruption-watch.ts";
 import type { GenerateOptions } from "./generate.ts";
+import type { GemmChoice } from "./kernels/gemm-backend.ts";
+import type { RankCopies } from "./memory-copies.ts";
 import type { AdamWOptions } from "./optimizer.ts";
+import type { RouterOptions } from "./experts/router.ts";
+import type { HeldTensor, Piece, TensorKind, WholeTensor } from "./pieces.ts";
+import type { Fp8Scaling } from "./product-format.ts";
 import type { RankStep } from "./rank.ts";
+import type { ActionSeconds } from "./stage-rehearsal.ts";
 import type { StartGate } from "./start-gate.ts";
 
 /** What a thread needs to become a rank. */
@@ -21,15 +28,18 @@ export interface RankSeed {
   readonly ownCore: boolean;
   /** Longest wait for a peer. */
   readonly deadline: number;
-}
-
-/** A parameter with its optimizer state, copied out of a rank. */
-export interface StoredParameter {
-  readonly name: string;
-  readonly dims: readonly number[];
-  readonly value: Float32Array;
-  readonly firstMoment: Float32Array;
-  readonly secondMoment: Float32Array;
+  /** Instead of computing, sleep this long. */
+  readonly rehearse: ActionSeconds | undefined;
+  /** How experts are chosen and kept busy. */
+  readonly router: RouterOptions | undefined;
+  /** Where the scales of FP8 operands come from. */
+  readonly fp8Scaling: Fp8Scaling | undefined;
+  /** What is done to tensors behind the ranks' backs, and what is looked for. */
+  readonly corruption: CorruptionOptions | undefined;
+  /** Who makes the matrix products. */
+  readonly gemm: GemmChoice;
+  /** Of each rank, whose memory has a copy of its state; undefined where no copies are kept. */
+  readonly peers: Int32Array | undefined;
 }
 
 /** Batches are [globalBatch, sequence + 1] token ids in shared memory. */
@@ -42,10 +52,12 @@ export type Request =
     }
   | { readonly kind: "evaluate"; readonly batch: Int32Array }
   | { readonly kind: "generate"; readonly options: GenerateOptions }
-  /** Parameters of the ranks that speak for them: the first replica, each tensor once. */
-  | { readonly kind: "store" }
-  | { readonly kind: "gradients" }
-  | { readonly kind: "load"; readonly parameters: readonly StoredParameter[] };
+  /** The pieces of the model's tensors that each rank speaks for. */
+  | { readonly kind: "collect"; readonly tensors: readonly TensorKind[] }
+  /** Whole tensors, in shared memory, of which each rank takes its part. */
+  | { readonly kind: "load"; readonly tensors: readonly WholeTensor[] }
+  /** What the rank's memory holds. */
+  | { readonly kind: "memory" };
 
 /** A request and its number at the gate. */
 export interface Turn {
@@ -54,16 +66,20 @@ export interface Turn {
 }
 
 export type Value =
-  | { readonly kind: "ready"; readonly names: readonly string[]; readonly bytes: number }
-  | ({ readonly kind: "train"; readonly spans: Float64Array } & RankStep)
+  | {
+      readonly kind: "ready";
+      /** What the rank holds a part of, by whole dims. */
+      readonly tensors: readonly HeldTensor[];
+      /** Of the rank's memory so far. */
+      readonly bytes: number;
+      readonly copies: RankCopies | undefined;
+    }
+  | ({ readonly kind: "train"; readonly spans: Float64Array; readonly strikes: number } & RankStep)
   | { readonly kind: "evaluate"; readonly lossSum: number }
   | { readonly kind: "generate"; readonly tokens: Int32Array }
-  | { readonly kind: "store"; readonly parameters: readonly StoredParameter[] }
-  | {
-      readonly kind: "gradients";
-      readonly gradients: readonly { readonly name: string; readonly gradient: Float32Array }[];
-    }
-  | { readonly kind: "load" };
+  | { readonly kind: "collect"; readonly pieces: readonly Piece[] }
+  | { readonly kind: "load" }
+  | { readonly kind: "memory"; readonly bytes: number };
 
 /** `code` tells a rank's own failure from one that it heard of from a peer. */
 export interface Failure {

@@ -36,6 +36,15 @@ export class RankThread {
     return this.#reply();
   }
 
+  /** Ends the thread as a failure would: as if nobody had asked for it. */
+  kill(): void {
+    void this.#worker.terminate();
+  }
+
+  get isDead(): boolean {
+    return this.#dead !== undefined && this.#dead.code === "RANK_DIED";
+  }
+
   /** Ends the thread, whatever it is doing. */
   async terminate(): Promise<void> {
     this.#dead ??= { kind: "failure", code: "STOPPED", message: `rank ${this.rank} was stopped` };

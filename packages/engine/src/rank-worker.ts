@@ -2,15 +2,18 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { createCommunicator } from "@trireme/collectives";
 import { TriremeError } from "@trireme/core";
-import { createSchedule, lower } from "@trireme/schedulers";
 import { defineMesh } from "@trireme/topology";
-import { axes, microbatches, ranks } from "@trireme/workload";
+import { axes, ranks } from "@trireme/workload";
+import type { Bucket } from "./bucket.ts";
 import { createKernels } from "./kernels/kernels.ts";
+import { withBackend } from "./kernels/gemm-backend.ts";
 import { createRankMemory } from "./rank-memory.ts";
-import type { Failure, RankSeed, Request, StoredParameter, Turn, Value } from "./protocol.ts";
+import { MemoryCopies } from "./memory-copies.ts";
+import { type WholeTensor, loadBucket, piecesOf } from "./pieces.ts";
+import type { Failure, RankSeed, Request, Turn, Value } from "./protocol.ts";
 import { Rank } from "./rank.ts";
+import { planSchedule } from "./plan-schedule.ts";
 import { awaitGate } from "./start-gate.ts";
-import { type Tensor, view } from "./tensor.ts";
 import { Pool } from "./pool.ts";
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the main thread sends nothing else
@@ -31,17 +34,12 @@ const { memory, base } = createRankMemory();
 const pool = new Pool(memory, base);
 
 function build(): Rank {
-  const schedule = createSchedule(plan.schedule, {
-    ranks: plan.pp,
-    chunks: plan.vpp,
-    microbatches: microbatches(plan),
-  });
   return new Rank({
     ...seed,
     mesh: defineMesh(axes(plan)),
-    schedule: lower(schedule),
+    schedule: planSchedule(plan),
     communicator,
-    kernels: createKernels(memory),
+    kernels: withBackend(createKernels(memory), memory, seed.gemm),
     pool,
     now,
   });
@@ -52,51 +50,39 @@ function answer(rank: Rank, request: Request): Value {
     case "train": {
       const { batch, update, learningRate } = request;
       const step = rank.train(batch, update, learningRate);
-      return { kind: "train", ...step, spans: rank.spans.rows() };
+      copies?.copy(update);
+      return { kind: "train", ...step, spans: rank.spans.rows(), strikes: rank.strikes };
     }
     case "evaluate":
       return { kind: "evaluate", lossSum: rank.evaluate(request.batch) };
     case "generate":
       return { kind: "generate", tokens: rank.generate(request.options) };
-    case "store":
-      return { kind: "store", parameters: rank.isFirstReplica ? [...stored(rank)] : [] };
-    case "gradients": {
-      const mine = rank.parameters.list.filter(({ name }) => rank.owns(name));
-      const gradients = rank.isFirstReplica
-        ? mine.map(({ name, gradient }) => ({ name, gradient: copy(gradient) }))
-        : [];
-      return { kind: "gradients", gradients };
+    case "collect": {
+      const { tensors } = request;
+      return {
+        kind: "collect",
+        pieces: allBuckets(rank).flatMap((b) => piecesOf(memory, b, tensors)),
+      };
     }
     case "load":
-      load(rank, request.parameters);
+      load(rank, request.tensors);
+      copies?.clear();
       return { kind: "load" };
+    case "memory":
+      return { kind: "memory", bytes: pool.peak };
   }
 }
 
-function* stored(rank: Rank): Iterable<StoredParameter> {
-  for (const { name, value, firstMoment, secondMoment } of rank.parameters.list) {
-    if (!rank.owns(name)) continue;
-    yield {
-      name,
-      dims: value.dims,
-      value: copy(value),
-      firstMoment: copy(firstMoment),
-      secondMoment: copy(secondMoment),
-    };
-  }
+function allBuckets(rank: Rank): Bucket[] {
+  return [...rank.buckets, ...rank.states];
 }
 
-function load(rank: Rank, parameters: readonly StoredParameter[]): void {
-  for (const from of parameters) {
-    const into = rank.parameters.get(from.name);
-    view(memory, into.value).set(from.value);
-    view(memory, into.firstMoment).set(from.firstMoment);
-    view(memory, into.secondMoment).set(from.secondMoment);
+function load(rank: Rank, tensors: readonly WholeTensor[]): void {
+  const byKey = new Map(tensors.map((t) => [`${t.kind} ${t.name}`, t.values]));
+  for (const bucket of allBuckets(rank)) {
+    loadBucket(memory, bucket, (name, kind) => byKey.get(`${kind} ${name}`)!);
   }
-}
-
-function copy(tensor: Tensor): Float32Array {
-  return view(memory, tensor).slice();
+  rank.shareValues();
 }
 
 /** Runs what may fail; a failure is told to the peers at once, so that none waits for this rank. */
@@ -112,10 +98,22 @@ function attempt(what: () => Value): Value | Failure {
 }
 
 let rank: Rank;
+let copies: MemoryCopies | undefined;
 parentPort!.postMessage(
   attempt(() => {
     rank = build();
-    return { kind: "ready", names: rank.parameters.list.map(({ name }) => name), bytes: pool.peak };
+    const { peers } = seed;
+    if (peers !== undefined) {
+      const [peer, source] = [peers[number]!, peers.indexOf(number)];
+      copies = new MemoryCopies(communicator, memory, allBuckets(rank), peer, source);
+    }
+    const specs = allBuckets(rank).flatMap(({ parameters }) => parameters.map(({ spec }) => spec));
+    return {
+      kind: "ready",
+      tensors: specs.map(({ name, dims, role }) => ({ name, dims, isState: role === "state" })),
+      bytes: pool.peak,
+      copies: copies?.copies,
+    };
   }),
 );
 parentPort!.on("message", ({ turn, request }: Turn) => {

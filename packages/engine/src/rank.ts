@@ -2,26 +2,39 @@
 import type { Communicator } from "@trireme/collectives";
 import type { Seconds } from "@trireme/core";
 import { type Action, type Schedule, actionsOf } from "@trireme/schedulers";
-import { type Mesh, coordinate, groupOf, rankAt } from "@trireme/topology";
-import { type Model, type Plan, type Stage, stages } from "@trireme/workload";
+import type { Mesh } from "@trireme/topology";
+import type { Model, Plan, Stage } from "@trireme/workload";
+import type { Bucket } from "./bucket.ts";
+import { type CorruptionOptions, CorruptionWatch } from "./corruption-watch.ts";
+import { CommunicatorGroups } from "./communicator-groups.ts";
+import { LayerRouters } from "./experts/layer-routers.ts";
+import type { RouterOptions } from "./experts/router.ts";
 import { generate, type GenerateOptions } from "./generate.ts";
-import { gradientNorm, reduceGradient, type SyncGroups, tiedTable } from "./gradient-sync.ts";
+import { type Tie, gradientNorm, reduceTied, tiesOf } from "./gradient-sync.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import { type AdamWOptions, adamw, clipFactor } from "./optimizer.ts";
-import { stageParameters } from "./parameter-specs.ts";
-import { ParameterSet } from "./parameters.ts";
+import type { Parallel } from "./parallel.ts";
+import { stageParameters, vocabRows, vocabStart } from "./parameter-specs.ts";
 import { PipelinePlayer } from "./pipeline-player.ts";
 import type { Pool } from "./pool.ts";
-import { SpanLog } from "./span-log.ts";
+import { type Fp8Scaling, ProductFormat } from "./product-format.ts";
+import type { Products } from "./products.ts";
+import { type RankLayout, rankLayout } from "./rank-layout.ts";
+import { computedStages } from "./stage-compute.ts";
+import { type ActionSeconds, rehearsedStages } from "./stage-rehearsal.ts";
+import { RecordedGroup } from "./recorded-group.ts";
+import { type GroupAxis, SpanLog } from "./span-log.ts";
+import { StageWeights } from "./stage-weights.ts";
 import { TokenBuffers } from "./token-buffers.ts";
+import type { StageOptions } from "./transformer.ts";
 
 /** What a rank is built from. */
 export interface RankOptions {
   readonly model: Model;
   readonly plan: Plan;
-  /** Axes `dp` and `pp` (and others of size 1) over all ranks. */
+  /** Axes `tp`, `dp` and `pp` over all ranks. */
   readonly mesh: Mesh;
-  /** One replica's schedule, lowered: with its sends and receives. */
+  /** One replica's schedule, lowered: with its sends, receives and actions on weights. */
   readonly schedule: Schedule;
   /** `clip` is the largest norm the gradient keeps; 0 for no limit. */
   readonly optimizer: AdamWOptions & { readonly clip: number };
@@ -31,6 +44,14 @@ export interface RankOptions {
   readonly pool: Pool;
   /** The clock of the spans. */
   readonly now: () => Seconds;
+  /** Instead of computing, sleep this long. */
+  readonly rehearse?: ActionSeconds | undefined;
+  /** How experts are chosen and kept busy. */
+  readonly router?: RouterOptions | undefined;
+  /** Where the scales of FP8 operands come from; default current. */
+  readonly fp8Scaling?: Fp8Scaling | undefined;
+  /** What is done to tensors behind the rank's back, and what is looked for. */
+  readonly corruption?: CorruptionOptions | undefined;
 }
 
 /** What one training step gives at one rank. */
@@ -42,109 +63,238 @@ export interface RankStep {
 }
 
 export class Rank {
-  readonly parameters: ParameterSet;
   readonly spans: SpanLog = new SpanLog();
+  /** By stage of the schedule, ascending. */
+  readonly weights: ReadonlyMap<number, StageWeights>;
   readonly #options: RankOptions;
+  readonly #layout: RankLayout;
   readonly #stages: readonly Stage[];
-  readonly #rankOfStage: readonly number[];
   readonly #actions: readonly Action[];
   readonly #tokens: TokenBuffers;
   readonly #player: PipelinePlayer;
-  readonly #groups: SyncGroups;
-  readonly #firstRow: number;
-  /** False where the tied table is the second copy: it is neither counted nor stored. */
-  readonly #ownsTable: boolean;
+  readonly #parallel: Parallel;
+  readonly #ties: readonly Tie[];
+  readonly #products: Products;
+  readonly #routers: LayerRouters | undefined;
+  readonly #experts: NonNullable<StageOptions["experts"]>;
 
   constructor(options: RankOptions) {
     const { model, plan, mesh, schedule, communicator, pool, seed } = options;
-    const { rank } = communicator;
     this.#options = options;
-    const at = coordinate(mesh, rank);
-    const axis = (name: string): number => mesh.axes.findIndex((a) => a.name === name);
-    const pipelineRank = at[axis("pp")]!;
-    this.#stages = stages(model, plan).filter((s) => schedule.stageRank[s.stage] === pipelineRank);
-    this.#rankOfStage = schedule.stageRank.map((r) => rankAt(mesh, at.with(axis("pp"), r)));
-    this.#actions = actionsOf(schedule, pipelineRank);
-
-    const samples = plan.globalBatch / plan.dp;
-    this.#firstRow = at[axis("dp")]! * samples;
-    this.#tokens = new TokenBuffers(pool, samples, plan.sequence);
-    const specs = this.#stages.flatMap((stage) => stageParameters(model, stage));
-    const unique = new Map(specs.map((spec) => [spec.name, spec]));
-    this.parameters = new ParameterSet(pool, [...unique.values()], seed);
-
-    const [first, last] = [this.#rankOfStage[0]!, this.#rankOfStage.at(-1)!];
-    const twice = model.tied && first !== last && (rank === first || rank === last);
-    this.#ownsTable = !(twice && rank === last);
-    this.#groups = {
-      data: communicator.group(groupOf(mesh, rank, "dp")),
-      pipeline: communicator.group(groupOf(mesh, rank, "pp")),
-      tied: twice ? communicator.group([first, last].toSorted((a, b) => a - b)) : undefined,
+    const layout = rankLayout(model, plan, mesh, schedule, communicator.rank);
+    this.#layout = layout;
+    const { share } = layout;
+    const groups = new CommunicatorGroups(communicator);
+    const shares = {
+      tensor: share,
+      expert: {
+        rank: layout.expertRanks.indexOf(communicator.rank),
+        ranks: layout.expertRanks.length,
+      },
     };
+    const tensor = share.ranks === 1 ? undefined : groups.of(layout.tensorRanks);
+    const recorded = (members: readonly number[], axis: GroupAxis): RecordedGroup =>
+      new RecordedGroup(groups.of(members), axis, this.spans, options.now);
+    const sequence = plan.sequenceParallel;
+    this.#parallel = {
+      tensor: tensor && { group: recorded(layout.tensorRanks, "tp"), sequence },
+      context:
+        plan.cp === 1
+          ? undefined
+          : { group: recorded(layout.contextRanks, "cp"), exchange: plan.contextExchange },
+    };
+    this.#actions = actionsOf(schedule, layout.pipelineRank);
+    this.#stages = layout.stages.map(({ stage }) => stage);
+
+    const vocab = { start: vocabStart(model.vocab, share), count: vocabRows(model.vocab, share) };
+    this.#tokens = new TokenBuffers(pool, {
+      rows: layout.samples.count,
+      firstRow: layout.samples.start,
+      sequence: plan.sequence,
+      pieces: layout.pieces,
+      vocab,
+    });
+    // Ranks of two directions come to the same stages at different times: each stage has a group of its own.
+    const groupOf = (members: readonly number[]): Communicator =>
+      schedule.directions === 2 ? communicator.group(members) : groups.of(members);
+    this.weights = new Map(
+      layout.stages.map(({ stage, replicas, expertReplicas }) => {
+        const weights = new StageWeights({
+          pool,
+          kernels: options.kernels,
+          compressed: plan.gradientPrecision === "bf16",
+          seed,
+          specs: stageParameters(model, stage, shares),
+          replicas: groupOf(replicas),
+          expertReplicas: groupOf(expertReplicas),
+          zero: plan.zero,
+          tensor,
+          sequenceParallel: sequence,
+          tableIsCopy: stage.head && !stage.embedding,
+        });
+        return [stage.stage, weights];
+      }),
+    );
+    this.#ties = tiesOf(layout, this.weights, groups);
+    const { experts } = model;
+    if (experts !== undefined) {
+      const batchTokens = plan.globalBatch * plan.sequence;
+      const { router = {} } = options;
+      const capacity = plan.expertCapacity;
+      const { memory } = pool;
+      this.#routers = new LayerRouters({ memory, experts, router, capacity, batchTokens });
+      for (const { stage, peers } of layout.stages) {
+        this.#routers.add(this.weights.get(stage.stage)!, groupOf(peers));
+      }
+    }
+    this.#experts = {
+      group: plan.ep === 1 ? undefined : recorded(layout.expertRanks, "ep"),
+      dispatch: plan.dispatch,
+      router: (layer) => this.#routers!.of(layer),
+    };
+    const { corruption, now } = options;
+    const { rank } = communicator;
+    this.#products = {
+      format: productFormat(plan, options.fp8Scaling ?? "current"),
+      watch: corruption && new CorruptionWatch(pool.memory, rank, corruption, now),
+    };
+    const { weights, spans } = this;
+    const products = this.#products;
+    const { rankOfStage, pieces } = layout;
+    const all = (plan.microbatch * plan.sequence) / plan.cp;
+    const boundaryRows = sequence ? all / share.ranks : all;
+    const compute =
+      options.rehearse === undefined
+        ? computedStages({
+            ...options,
+            weights,
+            parallel: this.#parallel,
+            pieces,
+            tokens: this.#tokens,
+            experts: this.#experts,
+          })
+        : rehearsedStages(options.rehearse, [boundaryRows, model.hidden]);
+    const stages = this.#stages;
     this.#player = new PipelinePlayer({
       ...options,
-      stages: this.#stages,
-      rankOfStage: this.#rankOfStage,
-      parameters: this.parameters,
-      tokens: this.#tokens,
-      spans: this.spans,
+      stages,
+      rankOfStage,
+      weights,
+      compute,
+      products,
+      watch: products.watch,
+      overlapsWeightWork: plan.overlapDataParallel || schedule.directions === 2,
+      boundaryRows,
+      spans,
     });
+  }
+
+  /** Every trained bucket of the rank, in the order of the stages. */
+  get buckets(): Bucket[] {
+    return [...this.weights.values()].flatMap(({ buckets }) => buckets);
+  }
+
+  /** Corruptions done so far. */
+  get strikes(): number {
+    return this.#products.watch?.strikes ?? 0;
+  }
+
+  /** What is kept beside what is trained. */
+  get states(): Bucket[] {
+    return [...this.weights.values()].flatMap(({ state }) => state ?? []);
   }
 
   /**
    * Forward, backward and update on the global batch [globalBatch, sequence + 1], of which the rank
-   * reads its rows. `update` counts from 1.
+   * reads its part. `update` counts from 1.
    */
   train(batch: Int32Array, update: number, learningRate: number): RankStep {
-    const { kernels, pool, optimizer, now } = this.#options;
-    const { parameters, spans } = this;
+    const { spans, buckets } = this;
+    const { kernels, optimizer, communicator } = this.#options;
     spans.clear();
-    this.#tokens.load(batch, this.#firstRow);
-    kernels.fill(parameters.gradients.pointer, 0, parameters.gradients.size);
+    this.#tokens.load(batch);
+    for (const bucket of buckets) bucket.beginStep();
     const lossSum = this.#player.train(this.#actions);
-
-    const { data, tied } = this.#groups;
-    const { memory } = pool;
-    let before = now();
-    if (data.ranks > 1) {
-      const bytes = reduceGradient(memory, parameters.gradients, data);
-      spans.add("REDUCE_GRAD", this.#stages[0]!.stage, -1, before, now(), bytes, 0);
-      before = now();
-    }
-    if (tied !== undefined) {
-      const bytes = reduceGradient(memory, parameters.get(tiedTable).gradient, tied);
-      spans.add("TIED", -1, -1, before, now(), bytes, 0);
-      before = now();
-    }
-    const norm = gradientNorm(kernels, parameters, this.owns, this.#groups.pipeline);
-    adamw(kernels, parameters, optimizer, update, learningRate, clipFactor(norm, optimizer.clip));
-    spans.add("UPDATE", -1, -1, before, now(), 0, 0);
+    for (const bucket of buckets) bucket.settle();
+    this.#tie();
+    const norm = this.#timed("NORM", 8, () => gradientNorm(kernels, buckets, communicator));
+    const scale = clipFactor(norm, optimizer.clip);
+    this.#timed("UPDATE", 0, () => {
+      for (const bucket of buckets) {
+        adamw(kernels, bucket, optimizer, update, learningRate, scale);
+        this.#products.watch?.updated(bucket);
+      }
+    });
+    this.shareValues();
+    this.#routers?.endStep();
     return { lossSum, gradientNorm: norm };
   }
 
   /** Sum over the rank's tokens of −log p at the rank that holds the head; nothing is changed. */
   evaluate(batch: Int32Array): number {
     this.spans.clear();
-    this.#tokens.load(batch, this.#firstRow);
+    this.#tokens.load(batch);
     return this.#player.evaluate(this.#actions);
   }
 
-  /** Continues a text; every rank of the first replica takes part. Returns the new tokens at the head. */
+  /**
+   * Continues a text; every rank takes part, the first replica computes. Returns the new tokens at
+   * the head.
+   */
   generate(options: GenerateOptions): Int32Array {
-    return generate({
-      ...this.#options,
-      ...options,
-      stages: this.#stages,
-      rankOfStage: this.#rankOfStage,
-      parameters: this.parameters,
-    });
+    for (const weights of this.weights.values()) weights.unshard();
+    for (const weights of this.weights.values()) weights.ready();
+    const { model } = this.#options;
+    const stages = this.#stages.filter(({ stage }) => stage < this.#layout.depth);
+    const tokens =
+      this.#layout.replica === 0 && this.#layout.context === 0
+        ? generate({
+            ...this.#options,
+            ...options,
+            stages,
+            rankOfStage: this.#layout.rankOfStage.slice(0, this.#layout.depth),
+            weights: this.weights,
+            parallel: this.#parallel,
+            experts: this.#experts,
+            products: this.#products,
+            vocabParts: Array.from({ length: this.#layout.share.ranks }, (_, rank) =>
+              vocabRows(model.vocab, { rank, ranks: this.#layout.share.ranks }),
+            ),
+          })
+        : new Int32Array(0);
+    for (const weights of this.weights.values()) weights.reshard();
+    return tokens;
   }
 
-  /** Whether this rank's copy of a parameter is the one that is counted and stored. */
-  readonly owns = (name: string): boolean => this.#ownsTable || name !== tiedTable;
-
-  /** Whether the rank belongs to the first data-parallel replica, which speaks for all. */
-  get isFirstReplica(): boolean {
-    return this.#groups.data.rank === 0;
+  /** Gives new values to the other replicas, where each has updated its segment. */
+  shareValues(): void {
+    const start = this.#options.now();
+    const shared = this.buckets.filter((bucket) => bucket.sharesValues);
+    const works = shared.map((bucket) => bucket.share());
+    for (const work of works) work.wait();
+    const bytes = shared.reduce((sum, { size }) => sum + size * 4, 0);
+    if (bytes > 0) this.spans.add("SHARE", -1, -1, start, this.#options.now(), bytes, 0);
   }
+
+  /** Sums the gradients of tied tables, of both copies. */
+  #tie(): void {
+    const { kernels, pool } = this.#options;
+    for (const tie of this.#ties) {
+      const bytes = 4 * (tie.kind === "pair" ? tie.bucket : tie.head).segment.gradient.size;
+      this.#timed("TIED", bytes, () => reduceTied(pool.memory, kernels, tie));
+    }
+  }
+
+  #timed<T>(action: "TIED" | "NORM" | "UPDATE", bytes: number, what: () => T): T {
+    const start = this.#options.now();
+    const result = what();
+    this.spans.add(action, -1, -1, start, this.#options.now(), bytes, 0);
+    return result;
+  }
+}
+
+/** What a plan's products compute in; undefined for float32. */
+function productFormat(plan: Plan, scaling: Fp8Scaling): ProductFormat | undefined {
+  if (plan.matrixPrecision === "fp8") return new ProductFormat({ kind: "fp8", scaling });
+  return plan.precision === "bf16" ? new ProductFormat({ kind: "bf16" }) : undefined;
 }

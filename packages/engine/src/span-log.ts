@@ -2,8 +2,32 @@
 import { type ActionKind, printAction } from "@trireme/schedulers";
 import type { SpanInput, SpanKind } from "@trireme/timeline";
 
-/** What a rank does: a schedule's actions, the sum of the tied table's gradients, the update. */
-export type RankAction = ActionKind | "TIED" | "UPDATE";
+/**
+ * What a rank does: a schedule's actions; the sum of the tied table's gradients, the norm of all
+ * gradients, the update, and the gathering of values that replicas update in parts.
+ */
+export type RankAction = ActionKind | "TIED" | "NORM" | "UPDATE" | "SHARE" | GroupAction;
+
+/** A collective, or a message, among the ranks of an axis within a stage. */
+type GroupAction = `${GroupAxis}/${GroupOperation}`;
+export type GroupAxis = "tp" | "cp" | "ep";
+export type GroupOperation =
+  | "all-reduce"
+  | "all-gather"
+  | "reduce-scatter"
+  | "all-to-all"
+  | "send"
+  | "receive";
+
+const axes: readonly GroupAxis[] = ["tp", "cp", "ep"];
+const operations: readonly GroupOperation[] = [
+  "all-reduce",
+  "all-gather",
+  "reduce-scatter",
+  "all-to-all",
+  "send",
+  "receive",
+];
 
 /** Order gives the number that a row holds. */
 const kinds: readonly (readonly [RankAction, SpanKind])[] = [
@@ -16,9 +40,19 @@ const kinds: readonly (readonly [RankAction, SpanKind])[] = [
   ["RECV_F", "receive"],
   ["RECV_B", "receive"],
   ["REDUCE_GRAD", "all-reduce"],
+  ["UNSHARD", "all-gather"],
   ["TIED", "all-reduce"],
+  ["NORM", "all-gather"],
+  ["SHARE", "all-gather"],
   ["UPDATE", "optimizer"],
+  ...axes.flatMap((axis) =>
+    operations.map((operation) => [`${axis}/${operation}`, operation] as const),
+  ),
 ];
+
+const numbers: ReadonlyMap<RankAction, number> = new Map(kinds.map(([name], i) => [name, i]));
+
+const computing: ReadonlySet<RankAction> = new Set(["F", "B", "I", "W", "UPDATE"]);
 
 /** kind, stage, microbatch, start, end, bytes, FLOPs. */
 const columns = 7;
@@ -48,7 +82,7 @@ export class SpanLog {
       this.#rows = wider;
     }
     const row = this.#rows;
-    row[at] = kinds.findIndex(([name]) => name === action);
+    row[at] = numbers.get(action)!;
     row[at + 1] = stage;
     row[at + 2] = microbatch;
     row[at + 3] = start;
@@ -63,10 +97,17 @@ export class SpanLog {
   }
 }
 
+function isGroupAction(kind: RankAction): kind is GroupAction {
+  return kind.includes("/");
+}
+
 /** The name of an action, in the grammar of schedules where it has a word for it. */
 function actionName(kind: RankAction, stage: number, microbatch: number): string {
   if (kind === "UPDATE") return "optimizer";
   if (kind === "TIED") return "REDUCE_GRAD/tied";
+  if (kind === "NORM") return "gradient-norm";
+  if (kind === "SHARE") return "UNSHARD/updated";
+  if (isGroupAction(kind)) return kind;
   return printAction({ stage, kind, microbatch });
 }
 
@@ -81,7 +122,7 @@ export function* spansOf(
     const stage = rows[at + 1]!;
     const microbatch = rows[at + 2]!;
     const [name, kind] = kinds[rows[at]!]!;
-    const compute = "FBIW".includes(name) || name === "UPDATE";
+    const compute = computing.has(name);
     yield {
       rank,
       lane: compute ? "compute" : "intra",

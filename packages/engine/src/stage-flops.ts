@@ -14,9 +14,9 @@ export function stageFlops(model: Model, plan: Plan, stage: Stage): (kind: Actio
       case "F":
         return sums.forward;
       case "B":
-        return input + weight;
+        return sums.recompute + input + weight;
       case "I":
-        return input;
+        return sums.recompute + input;
       case "W":
         return weight;
       default:

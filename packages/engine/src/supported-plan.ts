@@ -1,27 +1,43 @@
 import { TriremeError } from "@trireme/core";
 import type { Model, Plan } from "@trireme/workload";
+import { expertWishes, modelWishes } from "./supported-model.ts";
 
 /** What a plan or model may ask for beyond the engine's means: the wish, whether it is there, and the way out. */
 function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, string])[] {
   return [
-    [`tp ${plan.tp}`, plan.tp !== 1, "tp 1 with more dp or pp"],
-    [`cp ${plan.cp}`, plan.cp !== 1, "cp 1 with more dp or pp"],
-    [`zero ${plan.zero}`, plan.zero !== 0, "zero 0"],
-    [`recompute ${plan.recompute}`, plan.recompute !== "none", "recompute none"],
-    [`precision ${plan.precision}`, plan.precision !== "fp32", "precision fp32"],
+    [
+      `contextExchange all-to-all over cp ${plan.cp} of ${model.kvHeads / plan.tp} key heads`,
+      plan.cp > 1 &&
+        plan.contextExchange === "all-to-all" &&
+        (model.kvHeads / plan.tp) % plan.cp !== 0,
+      "contextExchange ring",
+    ],
+    [
+      `recompute ${plan.recompute}`,
+      plan.recompute === "operators" || plan.recompute === "rematerialise",
+      "recompute none, selective or full",
+    ],
+    // Tensor-parallel ranks each compute over their part of the vocabulary.
+    ["vocabParallelLoss false", plan.tp > 1 && !plan.vocabParallelLoss, "vocabParallelLoss true"],
+    ["scatterGather", plan.tp > 1 && plan.scatterGather, "sequenceParallel instead"],
+    [
+      "overlapTensorParallel",
+      plan.tp > 1 && plan.overlapTensorParallel,
+      "overlapTensorParallel false",
+    ],
+    [`precision ${plan.precision}`, plan.precision === "fp16", "precision fp32 or bf16"],
     [
       `gradientPrecision ${plan.gradientPrecision}`,
-      plan.gradientPrecision !== "fp32",
-      "gradientPrecision fp32",
+      plan.gradientPrecision === "fp16",
+      "gradientPrecision fp32 or bf16",
     ],
     [
       `matrixPrecision ${plan.matrixPrecision}`,
-      plan.matrixPrecision !== undefined,
-      "no matrixPrecision",
+      plan.matrixPrecision === "fp4",
+      "matrixPrecision fp8, or none",
     ],
     [`dropout ${plan.dropout}`, plan.dropout !== 0, "dropout 0"],
     ["flashAttention false", !plan.flashAttention, "flashAttention true"],
-    ["overlapDataParallel", plan.overlapDataParallel, "overlapDataParallel false"],
     // A rank copies its messages itself: they take its own time.
     ["overlapPointToPoint", plan.overlapPointToPoint, "overlapPointToPoint false"],
     ["fusedNorm false", !plan.fusedNorm, "fusedNorm true"],
@@ -37,6 +53,8 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
       model.position === "learned" && plan.sequence > model.context,
       "a shorter sequence",
     ],
+    ...modelWishes(model),
+    ...expertWishes(plan),
   ];
 }
 

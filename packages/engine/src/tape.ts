@@ -6,17 +6,24 @@
  */
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
+import type { Products } from "./products.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** A value on the tape and the gradient of the loss by it, once a consumer has contributed. */
 export interface Variable {
-  readonly value: Tensor;
+  /** Read it through `Tape.valueOf` in a backward: it may have been dropped. */
+  value: Tensor;
   /** False for inputs that nothing is trained by; their gradients are not computed. */
   readonly needsGradient: boolean;
   gradient: Tensor | undefined;
+  /** Of a dropped value: computes it again. */
+  restore?: (() => Tensor) | undefined;
 }
 
-/** A trained tensor: consumers add to its gradient, which lives as long as the model. */
+/**
+ * A trained tensor: consumers add to its gradient. Both move where weights or gradients are sharded
+ * over replicas: a backward reads the pointers when it runs, not when it is recorded.
+ */
 export interface Parameter {
   readonly name: string;
   readonly value: Tensor;
@@ -29,26 +36,34 @@ export interface Operation {
   readonly input?: () => void;
   /** Adds to the gradients of the parameters; comes after `input`, at any later time. */
   readonly weight?: () => void;
+  /**
+   * What the operation alone has kept, its output and the gradient of that among it: given back once
+   * both halves are done, for nothing earlier reads it.
+   */
+  readonly kept?: () => readonly (Tensor | undefined)[];
 }
 
 export class Tape {
   readonly kernels: Kernels;
   readonly pool: Pool;
+  /** How products are made beyond float32. */
+  readonly products: Products;
   readonly #records: boolean;
   readonly #operations: Operation[] = [];
-  readonly #owned: Tensor[] = [];
+  readonly #owned = new Set<Tensor>();
 
   /** @param records False for evaluation and generation, where nothing is taken back. */
-  constructor(kernels: Kernels, pool: Pool, records = true) {
+  constructor(kernels: Kernels, pool: Pool, records = true, products: Products = {}) {
     this.kernels = kernels;
     this.pool = pool;
+    this.products = products;
     this.#records = records;
   }
 
   /** A tensor that lives until `release`. */
   allocate(dims: readonly number[]): Tensor {
     const tensor = this.pool.allocate(dims);
-    this.#owned.push(tensor);
+    this.#owned.add(tensor);
     return tensor;
   }
 
@@ -57,8 +72,34 @@ export class Tape {
     return { value: this.allocate(dims), needsGradient, gradient: undefined };
   }
 
+  get records(): boolean {
+    return this.#records;
+  }
+
   record(operation: Operation): void {
     if (this.#records) this.#operations.push(operation);
+  }
+
+  /** Gives a tensor of this tape back before the tape ends; others, and one given back, are left alone. */
+  free(tensor: Tensor): void {
+    if (this.#owned.delete(tensor)) this.pool.free(tensor);
+  }
+
+  /** Frees a value that `restore` can compute again (as a tensor of this tape) when a backward asks. */
+  drop(x: Variable, restore: () => Tensor): void {
+    if (!this.#records) return;
+    this.free(x.value);
+    x.restore = restore;
+  }
+
+  /** The value, computed again if it was dropped. */
+  valueOf(x: Variable): Tensor {
+    if (x.restore !== undefined) {
+      const { restore } = x;
+      x.restore = undefined;
+      x.value = restore();
+    }
+    return x.value;
   }
 
   /** Adds to the gradient of `x` what `write` writes: in place the first time, then by a copy. */
@@ -75,11 +116,19 @@ export class Tape {
     this.pool.free(part);
   }
 
+  /** Contributes a whole tensor that nobody else changes or frees: it becomes the gradient, or is added. */
+  give(x: Variable, gradient: Tensor): void {
+    if (!x.needsGradient) return;
+    if (x.gradient === undefined) x.gradient = gradient;
+    else this.kernels.accumulate(gradient.pointer, x.gradient.pointer, gradient.size);
+  }
+
   /** The whole backward: input and weight gradients, operation by operation. */
   backward(): void {
     for (const operation of this.#operations.toReversed()) {
       operation.input?.();
       operation.weight?.();
+      for (const tensor of operation.kept?.() ?? []) if (tensor !== undefined) this.free(tensor);
     }
   }
 
@@ -96,7 +145,7 @@ export class Tape {
   /** Gives every tensor of the tape back to the pool. */
   release(): void {
     for (const tensor of this.#owned) this.pool.free(tensor);
-    this.#owned.length = 0;
+    this.#owned.clear();
     this.#operations.length = 0;
   }
 }

@@ -1,88 +1,214 @@
 /** One pipeline stage of a decoder-only transformer, forward; the tape knows the way back. */
-import type { Model, Stage } from "@trireme/workload";
+import {
+  type LayerForm,
+  type Model,
+  type Plan,
+  type Stage,
+  layerFormAt,
+  layerForms,
+} from "@trireme/workload";
+import type { Router } from "./experts/router.ts";
 import { gelu, swiglu } from "./operators/activation.ts";
 import { attention } from "./operators/attention.ts";
 import { embedding } from "./operators/embedding.ts";
 import { linear } from "./operators/linear.ts";
+import { type ExpertGroup, mixtureOfExperts } from "./operators/experts.ts";
 import { layerNorm, rmsNorm } from "./operators/norm.ts";
+import { recomputed } from "./operators/recomputed.ts";
 import { residual } from "./operators/residual.ts";
-import type { ParameterSet } from "./parameters.ts";
-import type { Tape, Variable } from "./tape.ts";
+import { enterTensorParallel, leaveTensorParallel } from "./operators/tensor-parallel.ts";
+import { type Parallel, undivided } from "./parallel.ts";
+import type { Range } from "./slice.ts";
+import type { Parameter, Tape, Variable } from "./tape.ts";
 
 /** What a stage computes on: token ids in the first one, the previous stage's output in others. */
 export interface StageInput {
   readonly batch: number;
-  readonly sequence: number;
-  /** Pointer to batch·sequence i32 token ids; used by the stage that embeds. */
+  /** The tokens of each sample here, in order. */
+  readonly pieces: readonly Range[];
+  /** Pointer to batch·tokens i32 token ids; used by the stage that embeds. */
   readonly tokens: number;
-  /** [batch·sequence, hidden]; given to every stage but the first. */
+  /** [batch·tokens, hidden], or this rank's part of the rows; given to every stage but the first. */
   readonly hidden: Variable | undefined;
 }
 
-/** Runs the stage: to hidden states [batch·sequence, hidden], or logits [.., vocab] at the head. */
-export function stageForward(
-  tape: Tape,
-  model: Model,
-  stage: Stage,
-  parameters: ParameterSet,
-  input: StageInput,
-): Variable {
-  let x = stage.embedding ? embed(tape, model, parameters, input) : input.hidden;
+/** How a stage is run. */
+export interface StageOptions {
+  readonly model: Model;
+  readonly stage: Stage;
+  /** The stage's tensors on this rank. */
+  readonly parameters: { get(name: string): Parameter };
+  readonly parallel?: Parallel;
+  /** What backward computes again. */
+  readonly recompute?: Plan["recompute"];
+  /** First layers of the stage for which it does; left out, all. */
+  readonly recomputeLayers?: number | undefined;
+  /** Of layers with experts: where they are, and the layer's router by its name. */
+  readonly experts?: ExpertGroup & { readonly router: (layer: string) => Router };
+}
+
+/** Runs the stage: to hidden states [rows, hidden], or logits [batch·tokens, vocab] at the head. */
+export function stageForward(tape: Tape, options: StageOptions, input: StageInput): Variable {
+  const { model, stage, recompute = "none", recomputeLayers = Infinity } = options;
+  const run = new StageRun(options, input);
+  let x = stage.embedding ? run.embed(tape) : input.hidden;
   if (x === undefined) throw new Error(`stage ${stage.stage} got no input`);
   for (let i = 0; i < stage.layers; i++) {
-    x = layerForward(tape, model, parameters, `h.${stage.firstLayer + i}`, x, input);
+    const name = `h.${stage.firstLayer + i}`;
+    const form = layerForms(model)[layerFormAt(model, stage.firstLayer + i)]!;
+    const again = i < recomputeLayers ? recompute : "none";
+    const layer = (on: Tape, v: Variable): Variable =>
+      run.layer(on, { name, form, drops: again === "selective" }, v);
+    x = again === "full" ? recomputed(tape, x, layer) : layer(tape, x);
   }
-  if (!stage.head) return x;
-  const last = norm(tape, model, parameters, "ln_f", x);
-  const head = parameters.get(model.tied ? "wte.weight" : "lm_head.weight");
-  return linear(tape, last, head, undefined, true);
+  return stage.head ? run.head(tape, x, model.tied) : x;
 }
 
-function embed(
-  tape: Tape,
-  model: Model,
-  parameters: ParameterSet,
-  { tokens, batch, sequence }: StageInput,
-): Variable {
-  const table = parameters.get("wte.weight");
-  const positions = model.position === "learned" ? parameters.get("wpe.weight") : undefined;
-  return embedding(tape, tokens, batch, sequence, table, positions);
+interface Layer {
+  /** Where the names of its tensors begin. */
+  readonly name: string;
+  readonly form: LayerForm;
+  /** Its attention is forgotten, and computed again in backward. */
+  readonly drops: boolean;
 }
 
-function layerForward(
-  tape: Tape,
-  model: Model,
-  parameters: ParameterSet,
-  name: string,
-  x: Variable,
-  { batch, sequence }: StageInput,
-): Variable {
-  const { heads, kvHeads, headDim } = model;
-  const rotaryBase = model.position === "rotary" ? model.rotaryBase : undefined;
-  const project = (v: Variable, part: string): Variable => {
-    const biased = part === "attn.c_attn" ? model.qkvBias : model.bias;
-    const bias = biased ? parameters.get(`${name}.${part}.bias`) : undefined;
-    return linear(tape, v, parameters.get(`${name}.${part}.weight`), bias);
-  };
+class StageRun {
+  readonly #options: StageOptions;
+  readonly #input: StageInput;
+  readonly #parallel: Parallel;
 
-  const qkv = project(norm(tape, model, parameters, `${name}.ln_1`, x), "attn.c_attn");
-  const shape = { batch, sequence, heads, kvHeads, headDim, rotaryBase };
-  const attended = project(attention(tape, qkv, shape), "attn.c_proj");
-  const middle = residual(tape, x, attended);
+  constructor(options: StageOptions, input: StageInput) {
+    this.#options = options;
+    this.#input = input;
+    this.#parallel = options.parallel ?? undivided;
+  }
 
-  const inner = project(norm(tape, model, parameters, `${name}.ln_2`, middle), "mlp.c_fc");
-  const activated = model.activation === "swiglu" ? swiglu(tape, inner) : gelu(tape, inner);
-  return residual(tape, middle, project(activated, "mlp.c_proj"));
-}
+  embed(tape: Tape): Variable {
+    const { model } = this.#options;
+    const { tokens, batch, pieces } = this.#input;
+    const { tensor } = this.#parallel;
+    const table = this.#get("wte.weight");
+    // Ranks that share out the vocabulary add up their rows; one of them adds the positions.
+    const first = (tensor?.group.rank ?? 0) === 0;
+    const learns = first || tensor?.sequence !== true;
+    const learned = model.position === "learned";
+    const positions = learned ? { table: this.#get("wpe.weight"), adds: first, learns } : undefined;
+    const x = embedding(tape, tokens, batch, pieces, table, positions);
+    return tensor === undefined ? x : leaveTensorParallel(tape, x, tensor);
+  }
 
-function norm(
-  tape: Tape,
-  model: Model,
-  parameters: ParameterSet,
-  name: string,
-  x: Variable,
-): Variable {
-  const gain = parameters.get(`${name}.weight`);
-  if (model.norm === "rmsnorm") return rmsNorm(tape, x, gain, model.normEpsilon);
-  return layerNorm(tape, x, gain, parameters.get(`${name}.bias`), model.normEpsilon);
+  layer(tape: Tape, layer: Layer, x: Variable): Variable {
+    const { name } = layer;
+    if (this.#options.model.block === "parallel") return this.#parallelBlock(tape, layer, x);
+    const attended = this.#attention(tape, layer, this.#norm(tape, `${name}.ln_1`, x));
+    const middle = residual(tape, x, attended);
+    const normed = this.#norm(tape, `${name}.ln_2`, middle);
+    return residual(tape, middle, this.#feedForward(tape, layer, normed));
+  }
+
+  /** Both branches read the same residual (Wang, Komatsuzaki, GPT-J, 2021). */
+  #parallelBlock(tape: Tape, layer: Layer, x: Variable): Variable {
+    const { name } = layer;
+    const first = this.#norm(tape, `${name}.ln_1`, x);
+    const { sharedNorm } = this.#options.model;
+    const second = sharedNorm ? first : this.#norm(tape, `${name}.ln_2`, x);
+    const attended = this.#attention(tape, layer, first);
+    const both = residual(tape, attended, this.#feedForward(tape, layer, second));
+    return residual(tape, x, both);
+  }
+
+  #attention(tape: Tape, { name, form, drops }: Layer, x: Variable): Variable {
+    const { model } = this.#options;
+    const ranks = this.#parallel.tensor?.group.ranks ?? 1;
+    const qkv = this.#enter(tape, x, `${name}.attn.c_attn`, model.qkvBias);
+    const { y: mixed, drop } = attention(
+      tape,
+      qkv,
+      {
+        ...this.#input,
+        heads: model.heads / ranks,
+        kvHeads: model.kvHeads / ranks,
+        headDim: model.headDim,
+        rotaryBase: model.position === "rotary" ? model.rotaryBase : undefined,
+        window: form.windowed ? (model.window?.size ?? 0) : 0,
+      },
+      this.#parallel.context,
+    );
+    const attended = this.#leave(tape, mixed, `${name}.attn.c_proj`);
+    if (drops) drop();
+    return attended;
+  }
+
+  #feedForward(tape: Tape, { name, form }: Layer, x: Variable): Variable {
+    if (!form.experts) return this.#dense(tape, `${name}.mlp`, x);
+    const { experts, model } = this.#options;
+    if (experts === undefined) throw new Error(`${name} has experts, but the stage got no group`);
+    const router = this.#get(`${name}.mlp.router.weight`);
+    const logits = linear(tape, x, router, { exact: true });
+    const { count, sharedFfn } = model.experts!;
+    const { group } = experts;
+    const first = group === undefined ? 0 : (group.rank * count) / group.ranks;
+    const mixed = mixtureOfExperts(tape, x, logits, experts.router(name), experts, (index, rows) =>
+      this.#expert(tape, `${name}.mlp.experts.${first + index}`, rows),
+    );
+    if (sharedFfn === 0) return mixed;
+    return residual(tape, mixed, this.#dense(tape, `${name}.mlp.shared`, x));
+  }
+
+  /** A feed-forward block that the tensor-parallel ranks share out. */
+  #dense(tape: Tape, name: string, x: Variable): Variable {
+    const inner = this.#enter(tape, x, `${name}.c_fc`, this.#options.model.bias);
+    return this.#leave(tape, this.#activation(tape, inner), `${name}.c_proj`);
+  }
+
+  /** A feed-forward block that is whole on this rank. */
+  #expert(tape: Tape, name: string, x: Variable): Variable {
+    const { bias } = this.#options.model;
+    const product = (v: Variable, part: string): Variable => {
+      const added = bias ? this.#get(`${name}.${part}.bias`) : undefined;
+      return linear(tape, v, this.#get(`${name}.${part}.weight`), { bias: added });
+    };
+    return product(this.#activation(tape, product(x, "c_fc")), "c_proj");
+  }
+
+  #activation(tape: Tape, x: Variable): Variable {
+    return this.#options.model.activation === "swiglu" ? swiglu(tape, x) : gelu(tape, x);
+  }
+
+  /** Logits: all of them, or of the rank's part of the vocabulary. */
+  head(tape: Tape, x: Variable, tied: boolean): Variable {
+    const { tensor } = this.#parallel;
+    const last = this.#norm(tape, "ln_f", x);
+    const all = tensor === undefined ? last : enterTensorParallel(tape, last, tensor);
+    const weight = this.#get(tied ? "wte.weight" : "lm_head.weight");
+    return linear(tape, all, weight, { transposed: true, exact: true });
+  }
+
+  /** The first product of a pair: its columns are shared out. */
+  #enter(tape: Tape, x: Variable, name: string, biased: boolean): Variable {
+    const { tensor } = this.#parallel;
+    const all = tensor === undefined ? x : enterTensorParallel(tape, x, tensor);
+    const bias = biased ? this.#get(`${name}.bias`) : undefined;
+    return linear(tape, all, this.#get(`${name}.weight`), { bias });
+  }
+
+  /** The second product of a pair: its rows are shared out. */
+  #leave(tape: Tape, x: Variable, name: string): Variable {
+    const { tensor } = this.#parallel;
+    const weight = this.#get(`${name}.weight`);
+    const bias = this.#options.model.bias ? this.#get(`${name}.bias`) : undefined;
+    if (tensor === undefined) return linear(tape, x, weight, { bias });
+    return leaveTensorParallel(tape, linear(tape, x, weight), tensor, bias);
+  }
+
+  #norm(tape: Tape, name: string, x: Variable): Variable {
+    const { model } = this.#options;
+    const gain = this.#get(`${name}.weight`);
+    if (model.norm === "rmsnorm") return rmsNorm(tape, x, gain, model.normEpsilon);
+    return layerNorm(tape, x, gain, this.#get(`${name}.bias`), model.normEpsilon);
+  }
+
+  #get(name: string): Parameter {
+    return this.#options.parameters.get(name);
+  }
 }

@@ -8,7 +8,8 @@ import { linear } from "../src/operators/linear.ts";
 import { layerNorm, rmsNorm } from "../src/operators/norm.ts";
 import { residual } from "../src/operators/residual.ts";
 import { stageParameters } from "../src/parameter-specs.ts";
-import { ParameterSet } from "../src/parameters.ts";
+import { type Communicator, communicatorArena, createCommunicator } from "@trireme/collectives";
+import { StageWeights } from "../src/stage-weights.ts";
 import { Tape } from "../src/tape.ts";
 import { stageForward } from "../src/transformer.ts";
 import { Bench } from "./finite-differences.ts";
@@ -20,13 +21,17 @@ const tolerance = 5e-3;
 test.each(["together", "apart"] as const)("linear, with its halves %s", (halves) => {
   const bench = new Bench();
   const [x, w, b] = [bench.input([5, 7]), bench.parameter([7, 3]), bench.parameter([3])];
-  expect(bench.worstError((tape) => linear(tape, x, w, b), halves)).toBeLessThan(tolerance);
+  expect(bench.worstError((tape) => linear(tape, x, w, { bias: b }), halves)).toBeLessThan(
+    tolerance,
+  );
 });
 
 test("linear with a transposed weight", () => {
   const bench = new Bench();
   const [x, w] = [bench.input([5, 7]), bench.parameter([3, 7])];
-  expect(bench.worstError((tape) => linear(tape, x, w, undefined, true))).toBeLessThan(tolerance);
+  expect(bench.worstError((tape) => linear(tape, x, w, { transposed: true }))).toBeLessThan(
+    tolerance,
+  );
 });
 
 test("layer norm", () => {
@@ -66,7 +71,8 @@ test.each([
   const [batch, sequence, headDim] = [2, 9, 6];
   const qkv = bench.input([batch * sequence, (heads + 2 * kvHeads) * headDim]);
   const before = bench.values(qkv.value).slice();
-  const shape = { batch, sequence, heads, kvHeads, headDim, rotaryBase };
+  const pieces = [{ start: 0, count: sequence }];
+  const shape = { batch, pieces, heads, kvHeads, headDim, rotaryBase, window: 0 };
   const error = bench.worstError((tape) => {
     // The operator turns queries and keys in place: each run starts from a copy.
     const copy = residual(tape, qkv, {
@@ -74,7 +80,7 @@ test.each([
       needsGradient: false,
       gradient: undefined,
     });
-    return attention(tape, copy, shape);
+    return attention(tape, copy, shape).y;
   });
   expect(error).toBeLessThan(tolerance);
   expect(bench.values(qkv.value)).toEqual(before);
@@ -84,7 +90,13 @@ test("embedding of tokens, repeated ones too, and positions", () => {
   const bench = new Bench();
   const [table, positions] = [bench.parameter([6, 5]), bench.parameter([4, 5])];
   const ids = bench.ids([0, 5, 5, 2, 3, 0, 5, 1]);
-  const error = bench.worstError((tape) => embedding(tape, ids, 2, 4, table, positions));
+  const error = bench.worstError((tape) =>
+    embedding(tape, ids, 2, [{ start: 0, count: 4 }], table, {
+      table: positions,
+      adds: true,
+      learns: true,
+    }),
+  );
   expect(error).toBeLessThan(tolerance);
 });
 
@@ -109,20 +121,23 @@ test("cross entropy: its loss and gradient are those of the formula", () => {
   bench.values(logits.gradient!).forEach((g, i) => expect(g).toBeCloseTo(gradient[i]!, 5));
 });
 
+const llama = {
+  position: "rotary",
+  norm: "rmsnorm",
+  activation: "swiglu",
+  bias: false,
+  tied: false,
+  kvHeads: 1,
+} as const;
+
 test.each([
-  ["GPT", {}],
-  [
-    "Llama",
-    {
-      position: "rotary",
-      norm: "rmsnorm",
-      activation: "swiglu",
-      bias: false,
-      tied: false,
-      kvHeads: 1,
-    },
-  ],
-] as const)("a whole %s stack, loss to embedding", (_, form) => {
+  ["GPT", {}, "none", "together"],
+  ["Llama", llama, "none", "together"],
+  ["GPT", {}, "selective", "together"],
+  ["Llama", llama, "selective", "apart"],
+  ["GPT", {}, "full", "apart"],
+  ["Llama", llama, "full", "together"],
+] as const)("a whole %s stack %j, recompute %s, halves %s", (_, form, recompute, halves) => {
   const model = defineModel({
     layers: 2,
     hidden: 8,
@@ -135,23 +150,43 @@ test.each([
   const plan = definePlan(model, { globalBatch: 2, microbatch: 2, sequence: 5, precision: "fp32" });
   const bench = new Bench();
   const [stage] = stages(model, plan) as [ReturnType<typeof stages>[number]];
-  const parameters = new ParameterSet(bench.pool, stageParameters(model, stage), 3);
+  const lone = loneCommunicator();
+  const parameters = new StageWeights({
+    pool: bench.pool,
+    kernels: bench.kernels,
+    specs: stageParameters(model, stage),
+    seed: 3,
+    replicas: lone,
+    expertReplicas: lone,
+    zero: 0,
+    tensor: undefined,
+    sequenceParallel: false,
+    tableIsCopy: false,
+  });
   // Fresh weights are so small that differences drown in rounding.
-  for (const { value, name } of parameters.list) {
+  for (const parameter of parameters.buckets.flatMap((bucket) => bucket.parameters)) {
+    const { value, name } = parameter;
     if (!name.includes("ln_")) bench.values(value).forEach((v, i, all) => (all[i] = v * 15));
-    bench.parameters.push(parameters.get(name));
+    bench.parameters.push(parameter);
   }
   const tokens = bench.ids([0, 1, 2, 3, 4, 6, 6, 5, 0, 1]);
-  const error = bench.worstError((tape) =>
-    stageForward(tape, model, stage, parameters, {
-      batch: 2,
-      sequence: 5,
-      tokens,
-      hidden: undefined,
-    }),
+  const error = bench.worstError(
+    (tape) =>
+      stageForward(
+        tape,
+        { model, stage, parameters, recompute },
+        { batch: 2, pieces: [{ start: 0, count: 5 }], tokens, hidden: undefined },
+      ),
+    halves,
   );
   expect(error).toBeLessThan(tolerance);
 });
+
+/** The communicator of a rank without others. */
+function loneCommunicator(): Communicator {
+  const now = (): number => performance.now() / 1e3;
+  return createCommunicator({ memory: communicatorArena(1), rank: 0, ranks: 1, now });
+}
 
 function zeros(
   bench: Bench,

@@ -88,17 +88,16 @@ test("spans of a step lie within it, on every rank", async () => {
 });
 
 test.each([
-  [{ tp: 2 }, "the embedded engine does not carry out tp 2; use tp 1"],
-  [{ zero: 1 }, "zero 1"],
-  [{ recompute: "full" }, "recompute full"],
-  [{ precision: "bf16" }, "precision bf16"],
-  [{ cp: 2 }, "cp 2"],
+  [{ recompute: "operators" }, "does not carry out recompute operators; use recompute none"],
+  [{ tp: 2, vocabParallelLoss: false }, "vocabParallelLoss false"],
+  [{ tp: 2, scatterGather: true }, "scatterGather; use sequenceParallel instead"],
+  [{ precision: "fp16" }, "precision fp16; use precision fp32 or bf16"],
+  [{ cp: 8, contextExchange: "all-to-all" }, "of 4 key heads; use contextExchange ring"],
   [{ dropout: 0.1 }, "dropout 0.1"],
   [{ flashAttention: false }, "flashAttention false; use flashAttention true"],
-  [{ overlapDataParallel: true }, "overlapDataParallel"],
   [{ overlapPointToPoint: true }, "overlapPointToPoint"],
   [{ fusedNorm: false }, "fusedNorm false; use fusedNorm true"],
-  [{ matrixPrecision: "fp8" }, "matrixPrecision fp8"],
+  [{ matrixPrecision: "fp4" }, "matrixPrecision fp4; use matrixPrecision fp8"],
   [{ sequence: 17 }, "sequence 17 on a model with context 16"],
 ] as const)("a plan it cannot carry out is refused in one line: %j", async (change, message) => {
   const run = smallRun({});

@@ -3,36 +3,41 @@ import { createRng } from "@trireme/core";
 import type { Batch } from "@trireme/dataloader";
 import { type EmbeddedRuntime, embeddedRuntime } from "@trireme/engine";
 import { type ResolvedRun, defineRun } from "@trireme/run";
+import { type ModelOptions, type Plan, defineModel, definePlan } from "@trireme/workload";
 
 export const sequence = 16;
 export const globalBatch = 8;
 export const vocab = 31;
 export const learningRate = 3e-3;
 
-export interface Degrees {
-  readonly dp?: number;
-  readonly pp?: number;
-  readonly vpp?: number;
-  readonly microbatch?: number;
-  readonly schedule?: string;
-  readonly stageLayers?: readonly number[];
-}
+/** What a test sets of a plan. */
+export type Degrees = Partial<Omit<Plan, "globalBatch" | "sequence">>;
 
-/** Four layers of width 32 under this plan; `model` overrides fields of the architecture. */
-export function smallRun(degrees: Degrees, model: object = {}): ResolvedRun {
-  const { dp = 1, pp = 1 } = degrees;
-  return defineRun({
+/** Four layers of width 32 under this plan; `form` overrides fields of the architecture. */
+export function smallRun(degrees: Degrees, form: Partial<ModelOptions> = {}): ResolvedRun {
+  const { dp = 1, pp = 1, tp = 1, cp = 1 } = degrees;
+  const model = defineModel({
+    layers: 4,
+    hidden: 32,
+    heads: 4,
+    vocab,
+    context: sequence,
+    ...form,
+  });
+  const run = defineRun({
     name: "small",
-    model: { layers: 4, hidden: 32, heads: 4, vocab, context: sequence, ...model },
+    model: { layers: 4, hidden: 32, heads: 4, vocab, context: sequence },
     cluster: {
       cpu: { cores: 2, peak: "30 GFLOP/s", memory: "8 GiB", memoryBandwidth: "10 GB/s" },
-      devices: dp * pp,
+      devices: dp * pp * tp * cp,
     },
-    plan: { globalBatch, microbatch: 1, sequence, precision: "fp32", ...degrees },
+    plan: { globalBatch, sequence, precision: "fp32" },
     optimizer: { learningRate, schedule: "constant" },
     steps: 20,
     seed: 7,
   });
+  const plan = definePlan(model, { globalBatch, sequence, precision: "fp32", ...degrees });
+  return { ...run, model, plan };
 }
 
 /** The same tokens for every layout, with structure, so that there is something to learn. */

@@ -3,6 +3,8 @@ import { defineCluster } from "@trireme/topology";
 import { faultsUntil, llama3Causes, expectedEttr, stopSources } from "@trireme/fault-tolerance";
 import {
   type Incident,
+  type Pace,
+  type Restart,
   type RunInput,
   incidentOf,
   playRun,
@@ -100,6 +102,58 @@ describe("a run", () => {
     expect(record.phase).toBe("training");
     expect(spans.length).toBeGreaterThan(20);
     expect(ettr).toBeGreaterThan(0.9);
+  });
+
+  it("goes on in the midst of a step when the pace changes, and stands still where it is Infinity", () => {
+    const paces = [10, 20, Infinity, 10];
+    const changes = [0, hours(1), hours(2), hours(3)];
+    const pace: Pace = {
+      step: (_, at) => paces[changes.findLastIndex((time) => time <= at)]!,
+      next: (after) => changes.find((time) => time > after) ?? Infinity,
+    };
+    const checkpoint = { every: 30, write: 0, durable: 0 };
+    const times = { ...calm.times, checkpoint, step: pace, start: 0 };
+    const { spans, productive } = playRun({ ...calm, times, horizon: hours(4) });
+    const [span] = spans;
+    const began = span!.began;
+    expect(began).toBeLessThan(10);
+    // An hour of 10 s less the start, one of 20 s, none, one of 10 s.
+    const steps = (hours(1) - began) / 10 + 180 + 360;
+    expect(span!.done).toBe(Math.floor(steps));
+    expect(span!.stretches.map(({ stepTime }) => stepTime)).toEqual(paces);
+    const { committed } = span!;
+    expect(committed).toBe(Math.floor(steps / 30) * 30);
+    expect(productive).toBeCloseTo(hours(3) - began - (steps - committed) * 10, 6);
+  });
+
+  it("is decided alike, elided and in full, when the pace changes and starts differ", () => {
+    const changes = Array.from({ length: 200 }, (_, i) => i * 431);
+    const step: Pace = {
+      step: (members, at) => ((7.3 * 60) / members.length) * (1 + 0.2 * ((at / 431) % 3)),
+      next: (after) => changes.find((time) => time > after) ?? Infinity,
+    };
+    for (const seed of [2, 3]) {
+      const { times, ...rest } = base(seed);
+      const start = ({ record, before }: Restart): number =>
+        50 + record.members.filter((host, rank) => before[rank] !== host).length;
+      const input = { ...rest, times: { ...times, step, start }, horizon: hours(6) };
+      const elided = decisions(input);
+      expect(elided.log.length).toBeGreaterThan(5);
+      expect(elided).toEqual(decisions({ ...input, transport: "full" }));
+    }
+  });
+
+  it("takes the steps of earlier generations back from what was productive at a rollback", () => {
+    const spike: Incident = { time: hours(2) + 300, symptom: "loss", hosts: [] };
+    const restart: Incident = { time: hours(2), symptom: "software", hosts: [0] };
+    const options = { ...calm.options, spike: { back: 200, margin: 0 } };
+    const incidents = [restart, spike];
+    const { spans, productive, record } = playRun({ ...calm, options, incidents });
+    expect(record.rollbacks).toBe(1);
+    expect(spans[0]!.committed).toBeGreaterThan(spans[1]!.committed);
+    expect(spans[0]!.productive).toBe(10 * spans[1]!.committed);
+    expect(spans[1]!.productive).toBe(0);
+    expect(productive).toBe(10 * record.committed);
   });
 
   it("refuses times that do not fit, in one line", () => {

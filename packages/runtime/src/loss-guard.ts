@@ -103,13 +103,11 @@ export class LossGuard {
     const [first = step] = this.#spikes;
     this.#spikes = [];
     const { reattempts, back, margin, limit } = this.#options;
-    // There a save has the number of the last step in it, here of the steps done; one with a spike in it
-    // is none to go back to.
-    const healthy = saves.filter((save) => save <= first);
+    // There a save has the number of the last step in it, here of the steps done.
     const plan = planRollback({
       step: first,
       skip: skipped,
-      saves: healthy.map((save) => save - 1).sort((a, b) => a - b),
+      saves: saves.map((save) => save - 1).sort((a, b) => a - b),
       last: this.#last,
       // All that the spike lasted is skipped, and the margin after it.
       policy: { reattempts, back, margin: margin + step - first, limit },

@@ -8,7 +8,7 @@ import type { Pricer } from "@trireme/cost-model";
 import type { Batch } from "@trireme/dataloader";
 import type { ResolvedRun } from "@trireme/run";
 import type { Evaluation, Runtime, Snapshot, StepInput, StepResult } from "@trireme/runtime";
-import { type StepSimulation, simulateStep } from "./simulate-step.ts";
+import { type StepSimulation, simulateStep } from "./step/simulate-step.ts";
 
 /** A runtime that also tells its clock and what its steps look like. */
 export interface SimulatedRuntime extends Runtime {

@@ -1,8 +1,17 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { actionsOf, createSchedule, lower, printAction, replay } from "@trireme/schedulers";
-import { type Part, type StepDescription, Program, play, stepProgram } from "@trireme/simulator";
+import {
+  type Part,
+  Program,
+  type StepDescription,
+  play,
+  rankLayout,
+  stepProgram,
+  unfolded,
+} from "@trireme/simulator";
 import { spans, statistics } from "@trireme/timeline";
+import { defineModel, definePlan } from "@trireme/workload";
 
 const pipeline = fc
   .record({
@@ -22,8 +31,10 @@ const pipeline = fc
   });
 
 function part(kind: Part["kind"], duration: number): Part {
-  return { kind, duration, flops: 0, tensor: [], data: [] };
+  return { kind, duration, flops: 0, hidden: [], exposed: [], attention: 0, experts: 0 };
 }
+
+const model = defineModel({ layers: 64, hidden: 64, heads: 1, vocab: 256, context: 32 });
 
 /** A step without data parallelism whose messages take `time`, all of it latency. */
 function describe(
@@ -33,11 +44,12 @@ function describe(
   time: number,
   blockingSends: boolean,
 ): StepDescription {
-  const none = Array.from({ length: schedule.stages }, () => undefined);
+  const none = Array.from({ length: schedule.stages }, () => []);
+  const layout = rankLayout(definePlan(model, { pp: schedule.ranks, globalBatch: 1 }));
   return {
     schedule,
-    tp: 1,
-    dp: 1,
+    ranks: unfolded(layout),
+    layers: none.map(() => 1),
     parts: none.map((_, stage) => ({
       F: [part("forward", forward(stage))],
       B: [part("backward", backward(stage))],
@@ -48,11 +60,12 @@ function describe(
     blockingSends,
     sync: {
       overlap: false,
-      pieces: none.map(() => 1),
       reduce: none,
       gather: none,
       common: none,
+      mirror: none.map(() => undefined),
       optimizer: new Float64Array(schedule.ranks),
+      optimizerLane: "compute",
     },
   };
 }
@@ -142,11 +155,13 @@ const work = { kind: "forward", lane: "compute", action: "0F0" } as const;
 
 test("a collective starts when its last member comes and ends for all at once", () => {
   const p = new Program(3);
-  const sum = p.collective({ members: [0, 1, 2], stream: 0, duration: 5, label });
+  const name = p.label(work);
+  const all = p.group([0, 1, 2]);
+  const sum = p.collective({ group: all, stream: 0, duration: 5, label: p.label(label) });
   [1, 4, 2].forEach((time, rank) => {
-    p.compute(rank, time, work);
+    p.compute(rank, p.work(time, name));
     p.enter(rank, sum, true);
-    p.compute(rank, 1, work);
+    p.compute(rank, p.work(1, name));
   });
   const t = play(p);
   const sums = [...spans(t)].filter((each) => each.action === "sum");
@@ -161,8 +176,9 @@ test("a collective starts when its last member comes and ends for all at once", 
 /** Makespan of two collectives of 3 s of one rank, on streams 0 and `second`. */
 function twoCollectives(second: number): number {
   const p = new Program(1);
+  const [group, name] = [p.group([0]), p.label(label)];
   const ids = [0, second].map((stream) =>
-    p.collective({ members: [0], stream, duration: 3, label }),
+    p.collective({ group, stream, duration: 3, label: name }),
   );
   for (const id of ids) p.enter(0, id, false);
   for (const id of ids) p.await(0, id);
@@ -177,7 +193,10 @@ test("collectives of a stream run in order, those of two streams side by side", 
 test("messages leave one after the other, while latency overlaps", () => {
   const p = new Program(2);
   const message = { from: 0, to: 1, duration: 2, latency: 10 };
-  const ends = { send: { ...label, action: "send" }, receive: { ...label, action: "receive" } };
+  const ends = {
+    send: p.label({ ...label, action: "send" }),
+    receive: p.label({ ...label, action: "receive" }),
+  };
   const ids = [0, 1, 2].map(() => p.message({ ...message, ...ends }));
   for (const id of ids) p.send(id, false);
   for (const id of ids) p.receive(id);
@@ -192,15 +211,33 @@ test("messages leave one after the other, while latency overlaps", () => {
 test("a wait that never ends names the rank and what it waits for", () => {
   const lost = new Program(2);
   const ends = {
-    send: { ...label, action: "0SEND_F0" },
-    receive: { ...label, action: "1RECV_F0" },
+    send: lost.label({ ...label, action: "0SEND_F0" }),
+    receive: lost.label({ ...label, action: "1RECV_F0" }),
   };
   lost.receive(lost.message({ from: 0, to: 1, duration: 0, latency: 0, ...ends }));
-  expect(() => play(lost, { rankOf: [8, 9] })).toThrow("rank 9 waits for 1RECV_F0 from rank 8");
+  expect(() => play(lost, { rankOf: [8, 9] })).toThrow(
+    "rank 9 waits for 1RECV_F0 from rank 8, which never sends it",
+  );
 
+  const alone = new Program(2);
+  const both = alone.group([0, 1]);
+  const sum = alone.collective({ group: both, stream: 0, duration: 1, label: alone.label(label) });
+  alone.enter(0, sum, true);
+  expect(() => play(alone)).toThrow(
+    "rank 0 waits for sum, which never starts on all of its 2 ranks",
+  );
+});
+
+test("ranks that wait for each other in a circle are named with what each waits for", () => {
   const crossed = new Program(2);
-  const [a, b] = [0, 1].map(() =>
-    crossed.collective({ members: [0, 1], stream: 0, duration: 1, label }),
+  const group = crossed.group([0, 1]);
+  const [a, b] = ["a", "b"].map((action) =>
+    crossed.collective({
+      group,
+      stream: 0,
+      duration: 1,
+      label: crossed.label({ ...label, action }),
+    }),
   );
   for (const [rank, id] of [
     [0, a],
@@ -210,14 +247,22 @@ test("a wait that never ends names the rank and what it waits for", () => {
   ] as const)
     crossed.enter(rank, id!, true);
   expect(() => play(crossed)).toThrow(
-    "rank 0 waits for sum, which never starts on all of its 2 ranks",
+    "rank 0 waits for a, rank 1 waits for b: each waits for the next, in a circle",
   );
-  expect(() => lost.compute(0, Number.NaN, work)).toThrow("0F0 takes NaN s");
+});
+
+test("times that are no times, unknown ranks and ranks twice in a group are refused", () => {
+  const p = new Program(2);
+  expect(() => p.work(Number.NaN, p.label(work))).toThrow("0F0 takes NaN s");
+  expect(() => p.group([0, 2])).toThrow("rank 2 of a group is not in 0..1");
+  expect(() => p.group([1, 1])).toThrow("each once");
+  expect(() => new Program(0)).toThrow("program of 0 ranks");
 });
 
 test("ranks that share cores run at the speed that is left to them", () => {
   const p = new Program(4);
-  for (let rank = 0; rank < 4; rank++) p.compute(rank, 3, work);
+  const three = p.work(3, p.label(work));
+  for (let rank = 0; rank < 4; rank++) p.compute(rank, three);
   const shared = [{ cores: 2, ranks: [0, 1, 2, 3] }];
   expect(statistics(play(p, { shared })).makespan).toBe(6);
   expect(statistics(play(p, { shared: [{ cores: 4, ranks: [0, 1, 2, 3] }] })).makespan).toBe(3);

@@ -6,9 +6,9 @@ import {
   type Part,
   type StepDescription,
   type TimedCollective,
-  describeStep,
   play,
   simulateStep,
+  simulatedStep,
   stepProgram,
 } from "@trireme/simulator";
 import { statistics } from "@trireme/timeline";
@@ -65,16 +65,6 @@ const shapes = fc
     plan({ ...o, vpp: o.pp > 1 ? o.vpp : 1, sequenceParallel: o.sequenceParallel && o.tp > 1 }),
   );
 
-/** No data parallelism, and an update that takes no time. */
-const noSync = {
-  overlap: false,
-  pieces: [],
-  reduce: [],
-  gather: [],
-  common: [],
-  optimizer: [0, 0, 0, 0],
-};
-
 test("with costless communication and update the step is exactly the schedule's replay", () => {
   for (const [schedule, vpp] of [
     ["gpipe", 1],
@@ -91,9 +81,10 @@ test("with costless communication and update the step is exactly the schedule's 
         backward: (s) => costs.inputGradient[s]! + costs.weightGradient[s]!,
       },
     );
-    const one = { tp: 1, dp: 1, device: (rank: number): number => rank };
     const free = { duration: 0, latency: 0, bytes: 0, lane: "intra" } as const;
-    const step = Object.assign(describeStep(o, one), { transfer: () => free, sync: noSync });
+    const { description } = simulatedStep(o);
+    const { tied: _, ...sync } = { ...description.sync, optimizer: [0, 0, 0, 0] };
+    const step: StepDescription = { ...description, transfer: () => free, sync };
     const seen = statistics(play(stepProgram(step)));
     // Equal times may be summed in another order along another path: rounding of 1e-12 at most.
     expect(Math.abs(seen.makespan / makespan - 1)).toBeLessThan(1e-12);
@@ -139,10 +130,9 @@ test("one pipeline stands for all: simulating every rank gives the same step", (
   fc.assert(
     fc.property(shapes, (p) => {
       const o = { model, plan: p, cluster: cluster(8) };
-      const all = { tp: p.tp, dp: p.dp, device: (rank: number): number => rank };
-      const whole = statistics(play(stepProgram(describeStep(o, all))));
-      expect(whole.ranks).toHaveLength(p.tp * p.dp * p.pp);
-      expect(whole.makespan).toBe(simulateStep(o).step);
+      const whole = simulateStep({ ...o, unfold: true });
+      expect(statistics(whole.timeline).ranks).toHaveLength(p.tp * p.dp * p.pp);
+      expect(whole.step).toBe(simulateStep(o).step);
     }),
     { numRuns: 20 },
   );
@@ -151,10 +141,11 @@ test("one pipeline stands for all: simulating every rank gives the same step", (
 /** The same step with all communication taking half the time. */
 function halved(step: StepDescription): StepDescription {
   const half = (c: TimedCollective): TimedCollective => ({ ...c, duration: c.duration / 2 });
-  const halfOrNone = (c: TimedCollective | undefined): TimedCollective | undefined => c && half(c);
+  const halves = (list: readonly (readonly TimedCollective[])[]): TimedCollective[][] =>
+    list.map((each) => each.map(half));
   const parts = (list: readonly Part[]): Part[] =>
     list.map((part) =>
-      Object.assign({}, part, { tensor: part.tensor.map(half), data: part.data.map(half) }),
+      Object.assign({}, part, { hidden: part.hidden.map(half), exposed: part.exposed.map(half) }),
     );
   const { sync } = step;
   return {
@@ -166,10 +157,12 @@ function halved(step: StepDescription): StepDescription {
     },
     sync: {
       ...sync,
-      reduce: sync.reduce.map(halfOrNone),
-      gather: sync.gather.map(halfOrNone),
-      common: sync.common.map(halfOrNone),
-      ...(sync.tied === undefined ? {} : { tied: half(sync.tied) }),
+      reduce: halves(sync.reduce),
+      gather: halves(sync.gather),
+      common: halves(sync.common),
+      ...(sync.tied === undefined
+        ? {}
+        : { tied: { ...sync.tied, duration: sync.tied.duration / 2 } }),
     },
   };
 }
@@ -180,8 +173,7 @@ test("communication in half the time is never slower, and overlap never either",
       const o = { model, plan: p, cluster: cluster(8) };
       const { step } = simulateStep(o);
       const slack = 1 + 1e-12;
-      const one = { tp: 1, dp: 1, device: (rank: number): number => rank * p.tp * p.dp };
-      const faster = play(stepProgram(halved(describeStep(o, one))));
+      const faster = play(stepProgram(halved(simulatedStep(o).description)));
       expect(statistics(faster).makespan).toBeLessThanOrEqual(step * slack);
       const overlapped: Plan = { ...p, overlapPointToPoint: true };
       expect(simulateStep({ ...o, plan: overlapped }).step).toBeLessThanOrEqual(step * slack);

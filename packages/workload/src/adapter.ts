@@ -29,6 +29,14 @@ export function adaptedMatrices(m: Model): readonly AdaptedMatrix[] {
     .map(([target, inner, out, rowParallel]) => ({ target, inner, out, rowParallel }));
 }
 
+/** What adapters leave of training a layer's own matrices: nothing; and how these are kept meanwhile. */
+export function frozen(m: Model): {
+  readonly frozen?: boolean;
+  readonly base?: NonNullable<Model["adapter"]>["base"];
+} {
+  return m.adapter === undefined ? {} : { frozen: true, base: m.adapter.base };
+}
+
 /** Adapter parameters of one layer: the side that meets the split dimension is split, the other is on every rank. */
 export function adapterParameters(m: Model): {
   readonly total: number;

@@ -35,9 +35,15 @@ export function layerAttention(m: Model, list: OperatorList, windowed: boolean):
     headDim: m.headDim,
     valueDim: m.latent?.valueDim ?? m.headDim,
     causal: m.causal,
-    rotary: m.position === "rotary" ? m.rotaryFraction : 0,
+    rotary: rotated(m),
     ...(windowed && m.window !== undefined ? { window: m.window.size } : {}),
   });
+}
+
+/** Share of a head that is rotated. */
+function rotated(m: Model): number {
+  if (m.latent !== undefined) return m.latent.ropeDim / m.headDim;
+  return m.position === "rotary" ? m.rotaryFraction : 0;
 }
 
 /** Pairs of query and key that meet in a sequence. */

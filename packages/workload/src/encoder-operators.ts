@@ -1,12 +1,12 @@
 /** The kernels of an encoder in front of the first stage: patches, bidirectional layers, norm, projector. */
 import { attention } from "./attention-operators.ts";
-import { decoderTokens, projectorWidths } from "./encoder.ts";
+import { decoderTokens, projectorWidths, trainsEncoder } from "./encoder.ts";
 import { type Encoder, type Model, isGated } from "./model.ts";
 import { OperatorList } from "./operator-list.ts";
 import type { Operator } from "./operator.ts";
 import type { Plan } from "./plan.ts";
 
-/** The operators of an encoder for one microbatch on one rank; a frozen one is only run forward, but for its projector. */
+/** The operators of an encoder for one microbatch on one rank; a frozen one is only run forward, but for its projector; under adapters, that too. */
 export function encoderOperators(m: Model, p: Plan, e: Encoder): readonly Operator[] {
   // Context parallelism splits the images of a batch; each keeps its tokens together.
   const list = new OperatorList({ ...p, cp: 1 });
@@ -37,8 +37,15 @@ export function encoderOperators(m: Model, p: Plan, e: Encoder): readonly Operat
   list.add(rows, e.hidden);
   list.repeat(1, "none");
   list.norm(e.norm, rows, e.hidden);
-  const trunk = e.frozen ? list.operators.filter((o) => o.pass === "forward") : list.operators;
-  return [...trunk, ...projector(m, p, e)];
+  const behind = projector(m, p, e);
+  return [
+    ...(trainsEncoder(m, e) ? list.operators : forwardOf(list.operators)),
+    ...(m.adapter === undefined ? behind : forwardOf(behind)),
+  ];
+}
+
+function forwardOf(operators: readonly Operator[]): readonly Operator[] {
+  return operators.filter((o) => o.pass === "forward");
 }
 
 function projector(m: Model, p: Plan, e: Encoder): readonly Operator[] {

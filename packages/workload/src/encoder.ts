@@ -14,6 +14,8 @@ export interface EncoderParameters {
   readonly sharded: number;
   /** On every tensor-parallel rank. */
   readonly replicated: number;
+  /** Of these, what sequence-parallel ranks apply to their part of the tokens: norms, and biases behind row-parallel products. */
+  readonly byTokens: number;
 }
 
 /** Parameters of an encoder in front of `m`. */
@@ -34,7 +36,25 @@ export function encoderParameters(m: Model, e: Encoder): EncoderParameters {
     trunk: sharded + replicated - projector,
     sharded,
     replicated,
+    byTokens: inner + (e.embeddingNorm ? 2 : 1) * norm,
   };
+}
+
+/** Elements of the matrices that every encoded token is multiplied by. */
+export function encoderMatrices(e: Encoder): number {
+  const first = isGated(e.activation) ? 2 * e.ffn : e.ffn;
+  return e.layers * e.hidden * (4 * e.hidden + first + e.ffn) + e.patch * e.hidden;
+}
+
+/** Elements of the projector's matrices. */
+export function projectorMatrices(m: Model, e: Encoder): number {
+  const widths = projectorWidths(m, e);
+  return widths.slice(1).reduce((sum, width, i) => sum + widths[i]! * width, 0);
+}
+
+/** Whether backward reaches an encoder's layers: not where it is frozen, nor where adapters alone are trained. */
+export function trainsEncoder(m: Model, e: Encoder): boolean {
+  return !e.frozen && m.adapter === undefined;
 }
 
 /** Widths through the projector: merged tokens in, the decoder's hidden out. */

@@ -4,6 +4,7 @@
  * shared expert is a dense block beside it.
  */
 import type { Experts, Model } from "./model.ts";
+import { frozen } from "./adapter.ts";
 import { fc1Width } from "./parameters.ts";
 import type { OperatorList } from "./operator-list.ts";
 import { type Plan, bytesOf } from "./plan.ts";
@@ -47,19 +48,28 @@ export function expertOperators(
   const p = list.plan;
   const tokens = rankTokens(p);
   const rows = expertRows(e, p);
-  list.gemm(tokens, m.hidden, e.count, e.routerBias, { quantise: false, dropped: e.count });
+  list.gemm(tokens, m.hidden, e.count, e.routerBias, {
+    quantise: false,
+    dropped: e.count,
+    frozen: m.adapter !== undefined,
+  });
   route(list, tokens, e);
   permutation(list, "scatter", rows.sent, m.hidden);
   if (p.ep > 1 && rows.held > 1) permutation(list, "sort", rows.computed, m.hidden);
+  // Quantised operands are padded to the kernels' multiples, expert by expert, and cut again.
+  const padded = p.matrixPrecision !== undefined && !p.groupedKernel;
+  if (padded) permutation(list, "pad", rows.computed, m.hidden);
   const width = e.ffn / p.etp;
-  list.groupedGemm(rows.held, rows.computed, m.hidden, fc1Width(m, width), m.bias);
+  list.groupedGemm(rows.held, rows.computed, m.hidden, fc1Width(m, width), m.bias, frozen(m));
   list.activation(m.activation, rows.computed, width);
-  list.groupedGemm(rows.held, rows.computed, width, m.hidden, m.bias);
+  list.groupedGemm(rows.held, rows.computed, width, m.hidden, m.bias, frozen(m));
+  if (padded) permutation(list, "pad", rows.computed, m.hidden);
   if (p.ep > 1 && rows.held > 1) permutation(list, "sort", rows.computed, m.hidden);
   permutation(list, "combine", rows.sent, m.hidden);
   if (e.sharedFfn === 0) return;
   dense((p.microbatch * p.sequence) / p.cp, e.sharedFfn / p.tp);
-  if (e.sharedGate) list.gemm(tokens, m.hidden, 1, false, { quantise: false });
+  if (e.sharedGate)
+    list.gemm(tokens, m.hidden, 1, false, { quantise: false, frozen: m.adapter !== undefined });
   list.add(tokens, m.hidden);
 }
 
@@ -78,7 +88,7 @@ function route(list: OperatorList, tokens: number, e: Experts): void {
 /** Rows copied to other places; combining also multiplies each by its weight and sums a token's. */
 function permutation(
   list: OperatorList,
-  form: "scatter" | "sort" | "combine",
+  form: "scatter" | "sort" | "pad" | "combine",
   rows: number,
   width: number,
 ): void {
@@ -90,6 +100,6 @@ function permutation(
     form,
     [rows, width],
     { flops, bytes },
-    { flops: form === "sort" ? 0 : 2 * n, bytes },
+    { flops: form === "sort" || form === "pad" ? 0 : 2 * n, bytes },
   );
 }

@@ -6,8 +6,8 @@
 import { TriremeError, type Flops, nearestName } from "@trireme/core";
 import { pairs } from "./attention-operators.ts";
 import { adapterParameters } from "./adapter.ts";
-import { encoderParameters, decoderTokens } from "./encoder.ts";
-import { countForms, layerForms } from "./layer-form.ts";
+import { decoderTokens, encoderMatrices, projectorMatrices, trainsEncoder } from "./encoder.ts";
+import { countForms, layerFormAt, layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
 import { contextWidth, parameters } from "./parameters.ts";
 
@@ -82,8 +82,9 @@ export function modelFlops(
   const embedding = rule.embedding && !m.tied ? tables : 0;
   // Forward products with the keys and with the values.
   let attention = 0;
+  const last = layerFormAt(m, m.layers);
   for (const [i, form] of forms.entries()) {
-    const layers = counts[i]! + (i === counts.length - 1 ? m.prediction : 0);
+    const layers = counts[i]! + (i === last ? m.prediction : 0);
     const window = form.windowed ? m.window?.size : undefined;
     const perToken = keysPerToken(m, p.sequence, window, rule.attention);
     attention += layers * 2 * perToken * (m.heads * m.headDim + contextWidth(m));
@@ -157,28 +158,31 @@ function elementwise(m: Model): number {
           experts: { ...m.experts, routerBias: false, selectionBias: false, sharedGate: false },
         }),
   };
-  const routers =
-    m.experts === undefined ? 0 : m.hidden * m.experts.count * (expertLayerCount(m) + m.prediction);
+  const routers = m.experts === undefined ? 0 : m.hidden * m.experts.count * expertLayerCount(m);
   const latents = (m.latent?.queryRank ?? 0) + (m.latent?.keyValueRank ?? 0);
   return (
     parameters(m).active - parameters(bare).active + routers + latents * (m.layers + m.prediction)
   );
 }
 
+/** Layers with experts, prediction modules' among them. */
 function expertLayerCount(m: Model): number {
   const counts = countForms(m, 0, m.layers);
-  return layerForms(m).reduce((n, form, i) => n + (form.experts ? counts[i]! : 0), 0);
+  const last = layerFormAt(m, m.layers);
+  return layerForms(m).reduce(
+    (n, form, i) => n + (form.experts ? counts[i]! + (i === last ? m.prediction : 0) : 0),
+    0,
+  );
 }
 
-/** Encoders' work for a sample, spread over the decoder's tokens. */
+/** Encoders' work for a sample, matrices alone, spread over the decoder's tokens. */
 function encoderFlops(m: Model, sequence: number): Flops {
   let flops = 0;
   for (const e of m.encoders) {
-    const { trunk, total } = encoderParameters(m, e);
     const attention = 4 * e.layers * e.hidden * e.span;
-    const passes = e.frozen ? 1 : 3;
-    flops += passes * e.tokens * (2 * trunk + attention);
-    flops += 6 * decoderTokens(e) * (total - trunk);
+    const passes = trainsEncoder(m, e) ? 3 : 1;
+    flops += passes * e.tokens * (2 * encoderMatrices(e) + attention);
+    flops += 2 * (m.adapter === undefined ? 3 : 1) * decoderTokens(e) * projectorMatrices(m, e);
   }
   return flops / sequence;
 }

@@ -11,6 +11,10 @@ export {
 export { type EncoderOptions, type ModelOptions, defineModel } from "./define-model.ts";
 export { type LayerForm, countForms, firstLayerOf, layerFormAt, layerForms } from "./layer-form.ts";
 export { model, modelNames } from "./presets/presets.ts";
+export {
+  type HuggingFaceOptions,
+  modelFromHuggingFace,
+} from "./huggingface/model-from-hugging-face.ts";
 export { type ParameterCounts, parameters } from "./parameters.ts";
 export { pipelineSchedules } from "./plan-rules.ts";
 export {

@@ -2,12 +2,12 @@
  * One transformer layer on one rank: norm, QKV product, attention, projection, add, norm, first
  * product, activation, second product, add; what a model has beside that in its place.
  */
-import { adaptedMatrices } from "./adapter.ts";
+import { adaptedMatrices, frozen } from "./adapter.ts";
 import { layerAttention } from "./attention-operators.ts";
 import { expertOperators } from "./expert-operators.ts";
 import type { LayerForm } from "./layer-form.ts";
 import { type AdapterTarget, type Model, isGated } from "./model.ts";
-import type { OperatorList, ProductOptions } from "./operator-list.ts";
+import type { OperatorList } from "./operator-list.ts";
 import { contextWidth, fc1Width, qkvWidth } from "./parameters.ts";
 
 /** Appends the operators of a layer of one form. */
@@ -40,11 +40,6 @@ export function layerOperators(m: Model, list: OperatorList, form: LayerForm): v
   }
   if (after) list.norm(m.norm, rows, m.hidden);
   list.add(rows, m.hidden);
-}
-
-/** How the product of a model's own matrices is told that an adapter freezes them. */
-function frozen(m: Model): ProductOptions {
-  return m.adapter === undefined ? {} : { frozen: true, base: m.adapter.base };
 }
 
 function projections(m: Model, list: OperatorList, tokens: number): void {

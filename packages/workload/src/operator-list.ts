@@ -66,8 +66,15 @@ export class OperatorList {
   }
 
   /** The same for `groups` matrices, each on its rows of `rows` together. */
-  groupedGemm(groups: number, rows: number, inner: number, out: number, bias: boolean): void {
-    this.#product("grouped-gemm", groups, rows, inner, out, bias, {});
+  groupedGemm(
+    groups: number,
+    rows: number,
+    inner: number,
+    out: number,
+    bias: boolean,
+    o: ProductOptions = {},
+  ): void {
+    this.#product("grouped-gemm", groups, rows, inner, out, bias, o);
   }
 
   #product(
@@ -89,7 +96,7 @@ export class OperatorList {
     const written = e * (rows * out + (bias ? groups * out : 0));
     const forward = { flops, bytes: operand * (inner * rows + weights) + written };
     const expand = o.base !== undefined && o.base !== "full" ? o.base : undefined;
-    if (expand !== undefined) this.#expand(inner, out, expand, "forward");
+    if (expand !== undefined) this.#expand(groups * inner, out, expand, "forward");
     if (quantised !== undefined) this.#cast(rows, inner, operand, "forward");
     this.push(kind, form, "forward", [groups, rows, out, inner], forward);
     // Output features that are not kept: all of them, or those of the products that are dropped.
@@ -101,7 +108,7 @@ export class OperatorList {
       const work = { flops: flops * share, bytes: forward.bytes * share };
       this.push(kind, form, "recompute", [groups, rows, again, inner], work);
     }
-    if (expand !== undefined) this.#expand(inner, out, expand, "input-gradient");
+    if (expand !== undefined) this.#expand(groups * inner, out, expand, "input-gradient");
     if (quantised !== undefined) this.#cast(rows, out, operand, "input-gradient");
     this.push(kind, form, "input-gradient", [groups, rows, inner, out], {
       flops,

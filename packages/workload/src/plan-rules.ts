@@ -1,6 +1,7 @@
 /** The rules of a plan, in the order in which a person would want to hear of them. */
 import { TriremeError, nearestName } from "@trireme/core";
-import { nearestDivisor } from "./define-model.ts";
+import { nearestDivisor } from "./model-rules.ts";
+import { decoderTokens } from "./encoder.ts";
 import { layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
 import type { Plan } from "./plan.ts";
@@ -135,12 +136,13 @@ function checkTensor(m: Model, p: Plan): void {
     );
   }
   // Causal work is even when each rank takes one chunk from the front and one from the back.
-  const chunks = (p.sequenceParallel ? p.tp : 1) * (p.cp > 1 ? 2 * p.cp : 1);
+  const halves = p.contextExchange === "all-to-all" ? 1 : 2;
+  const chunks = (p.sequenceParallel ? p.tp : 1) * (p.cp > 1 ? halves * p.cp : 1);
   if (p.sequence % chunks !== 0) {
     const near = Math.max(1, Math.round(p.sequence / chunks)) * chunks;
     const splits =
       p.cp > 1
-        ? `2 cp ${p.cp}${p.sequenceParallel ? ` × tp ${p.tp}` : ""} = ${chunks}`
+        ? `${halves === 2 ? "2 " : ""}cp ${p.cp}${p.sequenceParallel ? ` × tp ${p.tp}` : ""} = ${chunks}`
         : `tp ${p.tp}`;
     fail(
       `${p.cp > 1 ? "context parallel" : "sequenceParallel"}: sequence ${p.sequence} is not a multiple of ${splits}; the nearest is ${near}`,
@@ -193,6 +195,12 @@ function checkExperts(m: Model, p: Plan): void {
 }
 
 function checkBatch(m: Model, p: Plan): void {
+  const encoded = m.encoders.reduce((sum, e) => sum + decoderTokens(e), 0);
+  if (encoded > p.sequence) {
+    fail(
+      `sequence ${p.sequence} is shorter than the ${encoded} tokens that encoders give; use ${encoded} or more`,
+    );
+  }
   const unit = p.dp * p.microbatch;
   if (p.globalBatch % unit !== 0) {
     const near = Math.max(1, Math.round(p.globalBatch / unit)) * unit;

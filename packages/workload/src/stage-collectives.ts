@@ -4,12 +4,15 @@
  * §4.2) puts an all-gather and a reduce-scatter in place of each, and gathers the saved inputs once
  * more for the weight gradients. A parallel block reduces once for both branches.
  */
+import { adapterParameters } from "./adapter.ts";
+import { encoderParameters, trainsEncoder } from "./encoder.ts";
+import { encoderCollectives } from "./encoder-collectives.ts";
 import { expertCollectives } from "./expert-collectives.ts";
 import { replicaCollectives } from "./replica-collectives.ts";
 import { countForms, layerFormAt, layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
 import type { CollectiveOperator, Pass } from "./operator.ts";
-import { finalParameters, layerParameters } from "./parameters.ts";
+import { finalParameters, layerParameters, normParameters } from "./parameters.ts";
 import { type Plan, bytesOf, recomputedLayers } from "./plan.ts";
 import { type Stage, stageParameters, vocabShard } from "./stage.ts";
 
@@ -28,6 +31,9 @@ export function stageCollectives(m: Model, p: Plan, s: Stage): readonly Collecti
   const push: Push = (kind, axis, pass, bytes, count) => {
     if (count > 0 && bytes > 0) list.push({ kind, axis, bytes, pass, count });
   };
+  if (p.tp > 1 && s.embedding) {
+    for (const e of m.encoders) encoderCollectives(push, m, p, e);
+  }
   if (p.tp > 1) tensorParallel(push, m, p, s);
   if (p.cp > 1) contextParallel(push, m, p, s);
   if (m.experts !== undefined) expertCollectives(push, m, p, expertLayers(m, p, s));
@@ -132,13 +138,18 @@ function latentGather(m: Model): number {
 
 /** Parameters whose gradients the tensor-parallel ranks sum, each having seen its part of the tokens. */
 function replicatedOnTensor(m: Model, s: Stage): number {
-  if (m.adapter !== undefined) return 0;
+  if (m.adapter !== undefined) return s.layers * adapterParameters(m).replicated;
   const counts = countForms(m, s.firstLayer, s.layers);
-  const inLayers = layerForms(m).reduce(
-    (sum, form, i) => sum + counts[i]! * layerParameters(m, form).replicated,
-    0,
-  );
-  return inLayers + (s.head ? finalParameters(m) : 0);
+  const forms = layerForms(m);
+  let sum = 0;
+  for (const [i, form] of forms.entries()) sum += counts[i]! * layerParameters(m, form).replicated;
+  if (s.embedding && m.embeddingNorm) sum += normParameters(m);
+  if (s.embedding) {
+    for (const e of m.encoders) if (trainsEncoder(m, e)) sum += encoderParameters(m, e).byTokens;
+  }
+  if (!s.head) return sum;
+  const layer = layerParameters(m, forms[layerFormAt(m, m.layers)]!).replicated;
+  return sum + finalParameters(m) + m.prediction * (layer + 3 * normParameters(m));
 }
 
 /**

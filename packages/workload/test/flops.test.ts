@@ -1,5 +1,15 @@
 import { expect, test } from "vitest";
-import { defineModel, model, modelFlops } from "@trireme/workload";
+import { readFileSync } from "node:fs";
+import {
+  type Model,
+  defineModel,
+  flopConventions,
+  model,
+  modelFlops,
+  parameters,
+} from "@trireme/workload";
+
+const vectors = readFileSync(new URL("vectors/aleph-alpha.csv", import.meta.url), "utf8");
 
 test("MegaScale's baseline has 1.0776e12 FLOPs a token", () => {
   // Implied by every Megatron-LM row of its Table 2; four digits.
@@ -32,4 +42,91 @@ test("an untied input embedding multiplies nothing", () => {
   const shape = { layers: 2, hidden: 64, heads: 4, vocab: 1000 };
   const tied = modelFlops(defineModel(shape), { sequence: 16 });
   expect(modelFlops(defineModel({ ...shape, tied: false }), { sequence: 16 })).toBe(tied);
+});
+
+test("MegaScale-MoE's model has 2.8246e11 FLOPs a token", () => {
+  // Its utilisation at 240 and 1440 devices implies 2.8250e11 and 2.8216e11; matrices alone, half the score matrix.
+  const flops = modelFlops(model("megascale-moe-352b"), { sequence: 8192 }, "matrix-causal");
+  expect(flops).toBeCloseTo(2.8246e11, -7);
+});
+
+test("DeepSeek-V3 has the FLOPs a token that its published rates imply, with and without prediction", () => {
+  // 249.63 to 249.74 GFLOP are quotients of rounded tokens/s and TFLOP/s; three digits are theirs.
+  const v3 = model("deepseek-v3");
+  const at = (m: Model): number => modelFlops(m, { sequence: 4096 }, "matrix-causal") / 1e9;
+  expect(at(v3)).toBeCloseTo(249.81, 2);
+  expect(Math.abs(at(v3) / 249.7 - 1)).toBeLessThan(0.001);
+  // "About 260" with its prediction module.
+  expect(at(defineModel({ ...v3, prediction: 1 }))).toBeCloseTo(260, 1);
+});
+
+test("LoRA costs two thirds of training and its own matrices", () => {
+  const m = model("llama2-70b");
+  const p = { sequence: 8192 };
+  const adapted = defineModel({ ...m, adapter: { rank: 16 } });
+  const { adapters } = parameters(adapted);
+  const attention = 6 * 80 * 8192 * 8192 * 2;
+  const whole = modelFlops(m, p, "matrix-full");
+  expect(modelFlops(adapted, p, "matrix-full")).toBe(
+    attention + ((whole - attention) * 2) / 3 + 6 * adapters,
+  );
+});
+
+test("a prediction module counts as its model's last layer, whatever forms come before", () => {
+  const shape = { layers: 3, hidden: 64, heads: 4, vocab: 100, prediction: 1 };
+  const alone = (o: object, convention: "matrix-full" | "exact"): number => {
+    const m = defineModel({ ...shape, ...o });
+    const without = defineModel({ ...m, prediction: 0 });
+    const p = { sequence: 64 };
+    return modelFlops(m, p, convention) - modelFlops(without, p, convention);
+  };
+  // Three layers, the second to all, the third windowed: the form that occurs first.
+  const windowed = alone({ window: { size: 8, every: 2 } }, "exact");
+  expect(windowed).toBe(alone({ window: { size: 8, every: 0 } }, "exact"));
+  // The third layer is dense: so is the module, and it has no router.
+  const dense = alone({ experts: { count: 4, active: 2, every: 2 } }, "matrix-full");
+  expect(dense).toBe(alone({}, "matrix-full"));
+});
+
+test("Aleph Alpha's measured utilisations are those of their step times", () => {
+  const [head, ...lines] = vectors.trim().split("\n");
+  const columns = head!.split(",");
+  let consistent = 0;
+  for (const line of lines) {
+    const row = line.split(",").map(Number);
+    const at = (column: string): number => row[columns.indexOf(column)]!;
+    const sequence = at("sequence");
+    const m = defineModel({
+      layers: at("layers"),
+      hidden: at("hidden"),
+      heads: at("heads"),
+      ffn: at("ffn"),
+      vocab: at("vocab"),
+      position: "rotary",
+      norm: "rmsnorm",
+      activation: "swiglu",
+      bias: false,
+      tied: false,
+    });
+    const flops = modelFlops(m, { sequence }, "model-embedded") * at("globalBatch") * sequence;
+    const ours = flops / (at("seconds") * at("devices") * 312e12);
+    if (Math.abs(ours / at("mfu") - 1) < 0.005) consistent++;
+  }
+  // Three rows contradict their own step time by more.
+  expect([consistent, lines.length]).toEqual([255, 258]);
+});
+
+test("conventions differ by what their rules say, and an unknown one is refused", () => {
+  const m = model("llama3-8b");
+  const p = { sequence: 8192 };
+  const full = flopConventions["model-full"];
+  expect(modelFlops(m, p, full)).toBe(modelFlops(m, p, "model-full"));
+  const table = 6 * m.vocab * m.hidden;
+  expect(modelFlops(m, p, { ...full, embedding: true }) - modelFlops(m, p, full)).toBe(table);
+  expect(modelFlops(m, p, full) - modelFlops(m, p, { ...full, logits: false })).toBe(table);
+  // Exact causal attention: (s + 1) / 2 keys a token.
+  const exact = modelFlops(m, p, "exact") - modelFlops(m, p, "matrix-causal");
+  expect(exact).toBe(6 * 32 * 4096);
+  const unknown: "exact" = JSON.parse('"model-ful"');
+  expect(() => modelFlops(m, p, unknown)).toThrow('did you mean "model-full"?');
 });

@@ -22,7 +22,8 @@ const anyModel = fc
     ),
   })
   .filter(
-    (o) => o.experts === null || (o.experts.denseLayers < o.layers && o.experts.every <= o.layers),
+    ({ experts: e, layers }) =>
+      e === null || Math.floor(layers / e.every) > Math.floor(e.denseLayers / e.every),
   )
   .map((o): Model =>
     defineModel({

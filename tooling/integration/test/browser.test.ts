@@ -62,7 +62,7 @@ async function bundle(name: string, entry = "index"): Promise<Bundle> {
 }
 
 test("the check sees an import of Node where there is one", async () => {
-  const { outside } = await bundle("dataloader", "node/index");
+  const { outside } = await bundle("dataloader", "node/file-reader");
   expect(outside.map(({ specifier }) => specifier)).toContain("node:fs/promises");
 });
 

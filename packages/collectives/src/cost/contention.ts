@@ -133,6 +133,35 @@ function flowsOf(
   });
 }
 
+/** Links of traffic between devices: capacities by link number, and the links of each pair in order. */
+export interface DeviceRoutes {
+  readonly capacities: Float64Array;
+  readonly links: readonly (readonly number[])[];
+}
+
+/**
+ * Routes pairs of devices over the cluster's links. The fabric's links have their numbers (cable c is
+ * links 2c and 2c + 1), links of devices and hosts come after them.
+ */
+export function deviceRoutes(
+  cluster: Cluster,
+  pairs: { readonly from: ArrayLike<number>; readonly to: ArrayLike<number> },
+  policy?: RoutingPolicy,
+): DeviceRoutes {
+  const table = new LinkTable(cluster);
+  const flows = Array.from(pairs.from, (from, i): RoutedFlow => {
+    return { collective: 0, left: 0, rates: -1, from, to: pairs.to[i]!, links: [] };
+  });
+  table.route(
+    flows.filter((flow) => flow.from !== flow.to),
+    policy,
+  );
+  return {
+    capacities: Float64Array.from(table.capacity()),
+    links: flows.map((flow) => flow.links),
+  };
+}
+
 /** First bytes of all steps: the slowest link of each, one after the other. */
 function latencyOf(cluster: Cluster, plan: CollectivePlan, devices: readonly number[]): Seconds {
   let sum = 0;

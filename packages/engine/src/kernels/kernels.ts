@@ -1,4 +1,6 @@
+import type { LowPrecisionKernels } from "./low-precision-kernels.ts";
 import { kernelModule } from "./module.ts";
+import type { ParallelKernels } from "./parallel-kernels.ts";
 
 /**
  * The kernels of one memory. Pointers are byte offsets into it (unsigned, up to 4 GiB, multiples of
@@ -7,7 +9,7 @@ import { kernelModule } from "./module.ts";
  * traps (`WebAssembly.RuntimeError`), one inside it is believed. Results are the same bits on every
  * call and host. Operands may not overlap except where a kernel says so.
  */
-export interface Kernels {
+export interface Kernels extends ParallelKernels, LowPrecisionKernels {
   /**
    * C[m, n] = alpha * op(A)[m, k] op(B)[k, n] + beta * C; `lda`, `ldb`, `ldc` are the stored row
    * lengths. beta 0 does not read C; alpha 0 does not read A and B. `workspace` is at least
@@ -204,6 +206,15 @@ export interface Kernels {
   accumulate(x: number, into: number, n: number): void;
   /** out[n] = x; the two may overlap. */
   copy(x: number, out: number, n: number): void;
+  /** Copies `rows` rows of `cols`; strides are elements from row to row. */
+  copyRows(
+    from: number,
+    fromStride: number,
+    to: number,
+    toStride: number,
+    rows: number,
+    cols: number,
+  ): void;
   /** x[n] *= factor. */
   scale(x: number, factor: number, n: number): void;
   /** x[n] = value. */

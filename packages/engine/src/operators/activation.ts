@@ -13,6 +13,7 @@ export function gelu(tape: Tape, x: Variable): Variable {
       const dy = gradientOf(y).pointer;
       tape.contribute(x, (dx) => kernels.geluBackward(x.value.pointer, dy, dx, size));
     },
+    kept: () => [y.value, y.gradient],
   });
   return y;
 }
@@ -29,6 +30,7 @@ export function swiglu(tape: Tape, x: Variable): Variable {
       const dy = gradientOf(y).pointer;
       tape.contribute(x, (dx) => kernels.swigluBackward(x.value.pointer, dy, dx, rows, width));
     },
+    kept: () => [y.value, y.gradient],
   });
   return y;
 }

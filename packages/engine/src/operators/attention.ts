@@ -1,48 +1,162 @@
-import type { Tape, Variable } from "../tape.ts";
-import { gradientOf } from "../tape.ts";
+import type { ContextParallel } from "../parallel.ts";
+import type { Range } from "../slice.ts";
+import { type Tape, type Variable, gradientOf } from "../tape.ts";
+import { contextCore } from "./context-attention.ts";
+import { exchangeHeads, exchangeTokens } from "./head-exchange.ts";
 
 /** The shape of a batch of attention: causal, with kvHeads dividing heads (grouped queries). */
 export interface AttentionShape {
   readonly batch: number;
-  readonly sequence: number;
+  /** The tokens of each sample here, in order. */
+  readonly pieces: readonly Range[];
   readonly heads: number;
   readonly kvHeads: number;
   readonly headDim: number;
   /** Base of the rotary angles; undefined where positions are learned. */
   readonly rotaryBase: number | undefined;
+  /** Tokens that a query sees, itself included; 0 for all before it. */
+  readonly window: number;
+}
+
+/** How attention is computed on rows of queries, keys and values that have their positions already. */
+export interface AttentionCore {
+  /** Fills out [rows, heads·headDim] and the logsumexps [rows·heads]; all pointers. */
+  forward(qkv: number, out: number, lse: number): void;
+  /** Fills dqkv. */
+  backward(qkv: number, out: number, lse: number, dout: number, dqkv: number): void;
+}
+
+/** Attention's result, and a way to forget it until a backward asks (selective recomputation). */
+export interface Attended {
+  readonly y: Variable;
+  readonly drop: () => void;
+}
+
+/** Tokens of a sample here. */
+function tokensOf(pieces: readonly Range[]): number {
+  return pieces.reduce((sum, { count }) => sum + count, 0);
 }
 
 /**
- * Causal attention of qkv [batch·sequence, (heads + 2·kvHeads)·headDim] to
- * [batch·sequence, heads·headDim], in blocks, without the sequence × sequence matrix (Dao et al.,
- * FlashAttention, 2022). Rotary positions (Su et al., 2021) are applied to queries and keys in place.
+ * Causal attention of qkv [batch·tokens, (heads + 2·kvHeads)·headDim] to [batch·tokens, heads·headDim],
+ * in blocks, without the sequence × sequence matrix (Dao et al., FlashAttention, 2022). Rotary
+ * positions (Su et al., 2021) are applied to queries and keys in place.
  */
-export function attention(tape: Tape, qkv: Variable, shape: AttentionShape): Variable {
-  const { kernels, pool } = tape;
-  const { batch, sequence, heads, kvHeads, headDim, rotaryBase } = shape;
-  const sizes = [batch, heads, kvHeads, sequence, headDim] as const;
-  const stride = (heads + 2 * kvHeads) * headDim;
-  const rotate = (pointer: number, direction: 1 | -1): void => {
-    if (rotaryBase === undefined) return;
-    const rotated = heads + kvHeads;
-    kernels.rotary(pointer, batch, sequence, rotated, stride, headDim, rotaryBase, direction);
+export function attention(
+  tape: Tape,
+  qkv: Variable,
+  shape: AttentionShape,
+  context?: ContextParallel,
+): Attended {
+  if (context === undefined) return attend(tape, qkv, shape, wholeCore(tape, shape));
+  if (context.exchange !== "all-to-all") {
+    return attend(tape, qkv, shape, contextCore(tape, shape, context));
+  }
+  // Ulysses (Jacobs et al., 2023): all tokens of some heads instead of some tokens of all.
+  const { heads, kvHeads, headDim } = shape;
+  const { ranks } = context.group;
+  const sections = [heads, kvHeads, kvHeads].map((n) => n * headDim);
+  const some = exchangeTokens(tape, qkv, sections, shape.batch, context.group);
+  const whole: AttentionShape = {
+    ...shape,
+    pieces: [{ start: 0, count: tokensOf(shape.pieces) * ranks }],
+    heads: heads / ranks,
+    kvHeads: kvHeads / ranks,
   };
+  const { y, drop } = attend(tape, some, whole, wholeCore(tape, whole));
+  const all = exchangeHeads(tape, y, [heads * headDim], shape.batch, context.group);
+  drop();
+  return { y: all, drop: () => {} };
+}
 
-  const y = tape.variable([batch * sequence, heads * headDim]);
-  const lse = tape.allocate([batch, heads, sequence]).pointer;
-  const space = (): number => pool.scratch(kernels.attentionWorkspace(...sizes));
-  const [x, ys] = [qkv.value.pointer, y.value.pointer];
-  rotate(x, 1);
-  kernels.attentionForward(x, ys, lse, ...sizes, space());
+function attend(tape: Tape, qkv: Variable, shape: AttentionShape, core: AttentionCore): Attended {
+  const { batch, pieces, heads, headDim } = shape;
+  const rows = batch * tokensOf(pieces);
+  const y = tape.variable([rows, heads * headDim]);
+  let lse = tape.allocate([rows * heads]);
+  const x = qkv.value.pointer;
+  rotate(tape, x, shape, 1);
+  core.forward(x, y.value.pointer, lse.pointer);
 
   tape.record({
     input: () => {
+      const out = tape.valueOf(y).pointer;
       const dy = gradientOf(y).pointer;
       tape.contribute(qkv, (dx) => {
-        kernels.attentionBackward(x, ys, lse, dy, dx, ...sizes, space());
-        rotate(dx, -1);
+        core.backward(x, out, lse.pointer, dy, dx);
+        rotate(tape, dx, shape, -1);
       });
     },
+    kept: () => [y.value, y.gradient, lse],
   });
-  return y;
+  return {
+    y,
+    // What the products after it need is computed again from queries, keys and values.
+    drop: () => {
+      if (!tape.records) return;
+      tape.free(lse);
+      tape.drop(y, () => {
+        y.value = tape.allocate(y.value.dims);
+        lse = tape.allocate(lse.dims);
+        core.forward(x, y.value.pointer, lse.pointer);
+        return y.value;
+      });
+    },
+  };
+}
+
+/** Turns queries and keys to their positions, or back. */
+function rotate(tape: Tape, qkv: number, shape: AttentionShape, direction: 1 | -1): void {
+  const { batch, pieces, heads, kvHeads, headDim, rotaryBase: base } = shape;
+  if (base === undefined) return;
+  const { kernels } = tape;
+  const stride = (heads + 2 * kvHeads) * headDim;
+  const turned = heads + kvHeads;
+  const [only] = pieces;
+  if (pieces.length === 1 && only !== undefined) {
+    const { count, start } = only;
+    kernels.rotary(qkv, batch, count, turned, stride, headDim, base, direction, start);
+    return;
+  }
+  let at = qkv;
+  for (let sample = 0; sample < batch; sample++) {
+    for (const { start, count } of pieces) {
+      kernels.rotary(at, 1, count, turned, stride, headDim, base, direction, start);
+      at += count * stride * 4;
+    }
+  }
+}
+
+/** All tokens of each sample are here. */
+function wholeCore(tape: Tape, shape: AttentionShape): AttentionCore {
+  const { kernels, pool } = tape;
+  const { batch, pieces, heads, kvHeads, headDim, window } = shape;
+  const sequence = tokensOf(pieces);
+  const sizes = [batch, heads, kvHeads, sequence, sequence, headDim] as const;
+  const stride = (heads + 2 * kvHeads) * headDim;
+  const options = [stride, stride, 0, window] as const;
+  const space = (): number =>
+    pool.scratch(kernels.attentionWorkspace(batch, heads, kvHeads, sequence, headDim));
+  const [k, v] = [heads * headDim * 4, (heads + kvHeads) * headDim * 4];
+  return {
+    forward: (x, y, lse) => {
+      kernels.attendForward(x, x + k, x + v, y, lse, ...sizes, ...options, space());
+    },
+    backward: (x, y, lse, dy, dx) => {
+      kernels.fill(dx, 0, batch * sequence * stride);
+      const gradients = [dx, dx + k, dx + v] as const;
+      kernels.attendBackward(
+        x,
+        x + k,
+        x + v,
+        y,
+        lse,
+        dy,
+        ...gradients,
+        ...sizes,
+        ...options,
+        space(),
+      );
+    },
+  };
 }

@@ -1,5 +1,6 @@
+import type { LayerGroup } from "../recorded-group.ts";
 import type { Tape, Variable } from "../tape.ts";
-import { matrixDims, view } from "../tensor.ts";
+import { type Tensor, matrixDims, view } from "../tensor.ts";
 
 /**
  * The sum over rows of −log softmax(logits)[target], for logits [rows, vocab] and `targets` pointing
@@ -25,6 +26,45 @@ export function crossEntropyLoss(tape: Tape, logits: Variable, targets: number):
   const losses = tape.allocate([rows]);
   tape.kernels.crossEntropyLoss(logits.value.pointer, targets, losses.pointer, rows, vocab);
   return sum(view(tape.pool.memory, losses));
+}
+
+/**
+ * The loss where each rank of `group` has the logits [rows, part] of its part of the vocabulary, and
+ * targets that lie in another part are below 0. With `scale` the logits are overwritten by their
+ * gradient. Returns the same sum on all ranks.
+ */
+export function vocabParallelLoss(
+  tape: Tape,
+  logits: Variable,
+  targets: number,
+  group: LayerGroup,
+  scale?: number,
+): number {
+  const { kernels, pool } = tape;
+  const { memory } = pool;
+  const [rows, width] = matrixDims(logits.value);
+  const all = pool.allocate([group.ranks, rows, 3]);
+  const mine: Tensor = {
+    pointer: all.pointer + group.rank * rows * 12,
+    dims: [rows, 3],
+    size: rows * 3,
+  };
+  kernels.vocabLossPart(logits.value.pointer, targets, mine.pointer, rows, width);
+  group.allGather(view(memory, mine), view(memory, all)).wait();
+  const [losses, totals] = [pool.allocate([rows]), pool.allocate([rows, 2])];
+  kernels.vocabLossTotal(all.pointer, losses.pointer, totals.pointer, group.ranks, rows);
+  const loss = sum(view(memory, losses));
+  if (scale !== undefined) {
+    const { pointer } = logits.value;
+    kernels.vocabLossGradient(pointer, targets, totals.pointer, rows, width, scale);
+    tape.record({
+      input: () => {
+        logits.gradient = logits.value;
+      },
+    });
+  }
+  for (const used of [all, losses, totals]) pool.free(used);
+  return loss;
 }
 
 /** Summed in double precision, in order: the same on every layout that has the same rows. */

@@ -1,44 +1,62 @@
+import type { Range } from "../slice.ts";
 import type { Parameter, Tape, Variable } from "../tape.ts";
 import { gradientOf } from "../tape.ts";
 
+/** Learned positions [context, width], and what a rank that shares the embedding does with them. */
+export interface Positions {
+  readonly table: Parameter;
+  /** Adds them to its rows: one rank of those whose rows are summed. */
+  readonly adds: boolean;
+  /** Takes their gradient: every rank that keeps it, or one where gradients are summed. */
+  readonly learns: boolean;
+}
+
 /**
- * Rows of `table` [vocab, width] by token, plus rows of `positions` [context, width] by place in the
- * sequence, if given: to [batch·sequence, width]. `tokens` points to batch·sequence i32.
+ * Rows of `table` [vocab, width] by token, plus positions by place in the sample, if given: to
+ * [batch·tokens, width], where each sample has the tokens at `pieces`. `tokens` points to as many
+ * i32; one below 0 is in another rank's part of the table.
  */
 export function embedding(
   tape: Tape,
   tokens: number,
   batch: number,
-  sequence: number,
+  pieces: readonly Range[],
   table: Parameter,
-  positions?: Parameter,
+  positions?: Positions,
 ): Variable {
   const { kernels } = tape;
   const width = table.value.dims[1]!;
-  const y = tape.variable([batch * sequence, width]);
-  const place = positions?.value.pointer ?? 0;
-  kernels.embeddingForward(
-    tokens,
-    place,
-    table.value.pointer,
-    y.value.pointer,
-    batch,
-    sequence,
-    width,
-  );
+  const y = tape.variable([batch * pieces.reduce((sum, { count }) => sum + count, 0), width]);
+  /** Calls with each run of neighbouring tokens: their count, first position and first row. */
+  const each = (visit: (count: number, start: number, row: number) => void): void => {
+    let row = 0;
+    for (let sample = 0; sample < batch; sample++) {
+      for (const { start, count } of pieces) {
+        visit(count, start, row);
+        row += count;
+      }
+    }
+  };
+  const placed = (places: number, start: number): number =>
+    places === 0 ? 0 : places + start * width * 4;
+
+  const places = positions?.adds === true ? positions.table.value.pointer : 0;
+  const [rows, out] = [table.value.pointer, y.value.pointer];
+  each((count, start, row) => {
+    const [ids, at] = [tokens + row * 4, out + row * width * 4];
+    kernels.embeddingForward(ids, placed(places, start), rows, at, 1, count, width);
+  });
   tape.record({
     weight: () => {
-      const [dtable, dplace] = [table.gradient.pointer, positions?.gradient.pointer ?? 0];
-      kernels.embeddingBackward(
-        tokens,
-        gradientOf(y).pointer,
-        dtable,
-        dplace,
-        batch,
-        sequence,
-        width,
-      );
+      const dy = gradientOf(y).pointer;
+      const dplaces = positions?.learns === true ? positions.table.gradient.pointer : 0;
+      const drows = table.gradient.pointer;
+      each((count, start, row) => {
+        const [ids, at] = [tokens + row * 4, dy + row * width * 4];
+        kernels.embeddingBackward(ids, at, drows, placed(dplaces, start), 1, count, width);
+      });
     },
+    kept: () => [y.value, y.gradient],
   });
   return y;
 }

@@ -1,48 +1,96 @@
-import type { Parameter, Tape, Variable } from "../tape.ts";
-import { gradientOf } from "../tape.ts";
-import { matrixDims } from "../tensor.ts";
+import type { OperandRole } from "../product-format.ts";
+import type { Products } from "../products.ts";
+import { type Parameter, type Tape, type Variable, gradientOf } from "../tape.ts";
+import { type Tensor, matrixDims } from "../tensor.ts";
 
-/**
- * y = x·W + b for x [rows, k]. `weight` is [k, n]; with `transposed` it is [n, k] and y = x·Wᵀ, the
- * form of an output head that shares the embedding table.
- */
+/** How a product is made. */
+export interface LinearOptions {
+  readonly bias?: Parameter | undefined;
+  /** The weight is [n, k], the form of an output head that shares the embedding table. */
+  readonly transposed?: boolean;
+  /** In float32, whatever the tape's products are in: routers and the output head. */
+  readonly exact?: boolean;
+}
+
+/** y = x·W + b for x [rows, k] and W [k, n]; with `transposed` W is [n, k] and y = x·Wᵀ. */
 export function linear(
   tape: Tape,
   x: Variable,
   weight: Parameter,
-  bias?: Parameter,
-  transposed = false,
+  { bias, transposed = false, exact = false }: LinearOptions = {},
 ): Variable {
   const { kernels, pool } = tape;
   const [rows, k] = matrixDims(x.value);
   const n = weight.value.dims[transposed ? 0 : 1]!;
   const ldw = transposed ? k : n;
-  const w = weight.value.pointer;
+  const { format, watch }: Products = exact ? {} : tape.products;
   const y = tape.variable([rows, n]);
 
   const space = (m: number, cols: number, depth: number): number =>
     pool.scratch(kernels.gemmWorkspace(m, cols, depth));
-  const [xs, ys] = [x.value.pointer, y.value.pointer];
-  kernels.gemm(false, transposed, rows, n, k, 1, xs, k, w, ldw, 0, ys, n, space(rows, n, k));
-  if (bias !== undefined) kernels.addBias(ys, bias.value.pointer, rows, n);
+  /** Lends the operand in the format of the products. */
+  const rounded = <T>(operand: Tensor, role: OperandRole, use: (pointer: number) => T): T => {
+    if (format === undefined) return use(operand.pointer);
+    const copy = pool.allocate(operand.dims);
+    format.round(kernels, operand, copy.pointer, weight.name, role);
+    const result = use(copy.pointer);
+    pool.free(copy);
+    return result;
+  };
+  rounded(x.value, "input", (xs) => {
+    rounded(weight.value, "weight", (w) => {
+      const ys = y.value.pointer;
+      kernels.gemm(false, transposed, rows, n, k, 1, xs, k, w, ldw, 0, ys, n, space(rows, n, k));
+    });
+  });
+  const shape = { m: rows, k, n };
+  // The checksums are those of float32 operands.
+  const plain = !transposed && format === undefined;
+  watch?.product({ weight: weight.name, x: x.value, w: weight.value, y: y.value, shape, plain });
+  if (bias !== undefined) kernels.addBias(y.value.pointer, bias.value.pointer, rows, n);
+  format?.roundResult(kernels, y.value);
 
   tape.record({
     input: () => {
-      const dy = gradientOf(y).pointer;
-      tape.contribute(x, (dx) => {
-        kernels.gemm(false, !transposed, rows, k, n, 1, dy, n, w, ldw, 0, dx, k, space(rows, k, n));
+      rounded(gradientOf(y), "gradient", (dy) => {
+        rounded(weight.value, "weight", (w) => {
+          tape.contribute(x, (dx) => {
+            kernels.gemm(
+              false,
+              !transposed,
+              rows,
+              k,
+              n,
+              1,
+              dy,
+              n,
+              w,
+              ldw,
+              0,
+              dx,
+              k,
+              space(rows, k, n),
+            );
+          });
+        });
       });
     },
     weight: () => {
-      const dy = gradientOf(y).pointer;
       const dw = weight.gradient.pointer;
-      if (transposed) {
-        kernels.gemm(true, false, n, k, rows, 1, dy, n, xs, k, 1, dw, k, space(n, k, rows));
-      } else {
-        kernels.gemm(true, false, k, n, rows, 1, xs, k, dy, n, 1, dw, n, space(k, n, rows));
+      rounded(tape.valueOf(x), "input", (xs) => {
+        rounded(gradientOf(y), "gradient", (dy) => {
+          if (transposed) {
+            kernels.gemm(true, false, n, k, rows, 1, dy, n, xs, k, 1, dw, k, space(n, k, rows));
+          } else {
+            kernels.gemm(true, false, k, n, rows, 1, xs, k, dy, n, 1, dw, n, space(k, n, rows));
+          }
+        });
+      });
+      if (bias !== undefined) {
+        kernels.biasGradient(gradientOf(y).pointer, bias.gradient.pointer, rows, n);
       }
-      if (bias !== undefined) kernels.biasGradient(dy, bias.gradient.pointer, rows, n);
     },
+    kept: () => [y.value, y.gradient],
   });
   return y;
 }

@@ -13,20 +13,22 @@ export function layerNorm(
   const { kernels } = tape;
   const [rows, width] = matrixDims(x.value);
   const y = tape.variable([rows, width]);
-  const mean = tape.allocate([rows]).pointer;
-  const rstd = tape.allocate([rows]).pointer;
+  const [means, deviations] = [tape.allocate([rows]), tape.allocate([rows])];
+  const [mean, rstd] = [means.pointer, deviations.pointer];
   const [xs, ys] = [x.value.pointer, y.value.pointer];
-  const [g, b] = [gain.value.pointer, bias.value.pointer];
-  kernels.layerNormForward(xs, g, b, ys, mean, rstd, rows, width, epsilon);
+  const [gains, shifts] = [gain.value.pointer, bias.value.pointer];
+  kernels.layerNormForward(xs, gains, shifts, ys, mean, rstd, rows, width, epsilon);
 
-  const [dg, db] = [gain.gradient.pointer, bias.gradient.pointer];
   tape.record({
     input: () => {
       const dy = gradientOf(y).pointer;
+      const [dg, db] = [gain.gradient.pointer, bias.gradient.pointer];
       tape.contribute(x, (dx) => {
+        const g = gain.value.pointer;
         kernels.layerNormBackward(xs, g, mean, rstd, dy, dx, dg, db, rows, width);
       });
     },
+    kept: () => [y.value, y.gradient, means, deviations],
   });
   return y;
 }
@@ -36,18 +38,21 @@ export function rmsNorm(tape: Tape, x: Variable, gain: Parameter, epsilon: numbe
   const { kernels } = tape;
   const [rows, width] = matrixDims(x.value);
   const y = tape.variable([rows, width]);
-  const rstd = tape.allocate([rows]).pointer;
-  const [xs, ys, g] = [x.value.pointer, y.value.pointer, gain.value.pointer];
-  kernels.rmsNormForward(xs, g, ys, rstd, rows, width, epsilon);
+  const roots = tape.allocate([rows]);
+  const rstd = roots.pointer;
+  const [xs, ys] = [x.value.pointer, y.value.pointer];
+  kernels.rmsNormForward(xs, gain.value.pointer, ys, rstd, rows, width, epsilon);
 
-  const dg = gain.gradient.pointer;
   tape.record({
     input: () => {
       const dy = gradientOf(y).pointer;
+      const dg = gain.gradient.pointer;
       tape.contribute(x, (dx) => {
+        const g = gain.value.pointer;
         kernels.rmsNormBackward(xs, g, rstd, dy, dx, dg, rows, width);
       });
     },
+    kept: () => [y.value, y.gradient, roots],
   });
   return y;
 }

@@ -12,6 +12,7 @@ export function residual(tape: Tape, x: Variable, branch: Variable): Variable {
       const dy = gradientOf(y).pointer;
       for (const v of [x, branch]) tape.contribute(v, (dv) => pool.copy(dy, dv, size));
     },
+    kept: () => [y.value, y.gradient],
   });
   return y;
 }

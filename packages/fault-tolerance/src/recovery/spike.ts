@@ -7,7 +7,7 @@
 export interface SpikePolicy {
   /** Times the same batches are tried again before they are skipped; 0. */
   readonly reattempts: number;
-  /** Steps before the spike that are distrusted; 100. */
+  /** Steps up to the spike that are distrusted; 100. Its own always is, so 0 is as good as 1. */
   readonly back: number;
   /** Batches after the spike that are skipped too; 100. */
   readonly margin: number;
@@ -54,9 +54,12 @@ export function planRollback(input: RollbackInput): Rollback {
     const reason = `diverged: ${count} loss spikes in a row up to step ${step}, batch ${batch}`;
     return { ok: false, stop: "diverged", reason };
   }
-  const to = saves.findLast((save) => save <= step - policy.back) ?? saves[0];
+  // A save of the spike's own step has the spike in it.
+  const newest = step - Math.max(1, policy.back);
+  const to = saves.findLast((save) => save <= newest) ?? saves[0];
   if (to === undefined || to >= step) {
-    const reason = `the loss spiked at step ${step}, but the oldest save kept is of step ${to}`;
+    const oldest = to === undefined ? "no save is kept" : `the oldest save kept is of step ${to}`;
+    const reason = `the loss spiked at step ${step}, but ${oldest}`;
     return { ok: false, stop: "no-checkpoint", reason };
   }
   const skipped = count <= policy.reattempts ? skip : batch + policy.margin - to;

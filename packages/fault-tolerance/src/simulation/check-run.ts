@@ -1,5 +1,5 @@
 /** What a run that can be played must hold to. */
-import { TriremeError } from "@trireme/core";
+import { type Seconds, TriremeError } from "@trireme/core";
 
 import type { RunInput } from "./run-input.ts";
 
@@ -21,7 +21,7 @@ export function checkRun({ options, horizon, times }: RunInput): void {
     refuse(`horizon = ${horizon} s must be 0 or more, and finite`);
   for (const [name, value] of Object.entries({
     leave,
-    start,
+    ...(typeof start === "number" ? { start } : {}),
     repair,
     write: checkpoint.write,
     durable: checkpoint.durable,
@@ -31,10 +31,15 @@ export function checkRun({ options, horizon, times }: RunInput): void {
   if (!Number.isSafeInteger(checkpoint.every) || checkpoint.every < 1) {
     refuse(`checkpoint.every = ${checkpoint.every} must be a whole number of steps, 1 or more`);
   }
-  const shortest = typeof times.step === "number" ? times.step : times.step(options.hosts.length);
+  const shortest = firstStep(times.step, options.hosts);
   if (!(shortest * checkpoint.every >= heartbeat)) {
     refuse(
       `saves every ${shortest * checkpoint.every} s, but hosts report every ${heartbeat} s: save less often`,
     );
   }
+}
+
+function firstStep(step: RunInput["times"]["step"], hosts: readonly number[]): Seconds {
+  if (typeof step === "number") return step;
+  return typeof step === "function" ? step(hosts.length) : step.step(hosts, 0);
 }

@@ -6,9 +6,12 @@ export { type RuleName, RuleBroken } from "./witness.ts";
 export { type Incident, type Symptom, incidentOf } from "./incident.ts";
 export {
   type GenerationSpan,
+  type Pace,
+  type Restart,
   type RunDecision,
   type RunInput,
   type RunSummary,
   type RunTimes,
   playRun,
 } from "./run-input.ts";
+export { type Stretch } from "./progress.ts";

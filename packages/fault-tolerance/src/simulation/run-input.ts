@@ -4,13 +4,33 @@ import type { Seconds } from "@trireme/core";
 import type { ControllerOptions } from "../recovery/options.ts";
 import type { ControllerRecord } from "../recovery/record.ts";
 import type { Incident } from "./incident.ts";
+import type { Stretch } from "./progress.ts";
 import { RunPlay } from "./run-play.ts";
+
+/** Steps whose time depends on who trains and when: slow hosts, clocks, links that are down. */
+export interface Pace {
+  /** Time of one step of these members, by rank, as of a time; Infinity while training stands still. */
+  step(members: readonly number[], at: Seconds): Seconds;
+  /** When it may be another after a time, the members being the same; Infinity for never. */
+  next(after: Seconds): Seconds;
+}
+
+/** A generation that is about to load: who it is, and who trained before. */
+export interface Restart {
+  readonly at: Seconds;
+  readonly record: ControllerRecord;
+  /** Members of the last generation by rank; none at first. */
+  readonly before: readonly number[];
+}
 
 export interface RunTimes {
   /** Between two reports of a host; at most half of the controller's deadline. */
   readonly heartbeat: Seconds;
-  /** Of one step, or of one on so many hosts. A save must take longer to come than a heartbeat. */
-  readonly step: Seconds | ((members: number) => Seconds);
+  /**
+   * Of one step, of one on so many hosts, or at a pace that changes. A save must take longer to come
+   * than a heartbeat.
+   */
+  readonly step: Seconds | ((members: number) => Seconds) | Pace;
   readonly checkpoint: {
     /** Steps from a save to the next. */
     readonly every: number;
@@ -22,7 +42,7 @@ export interface RunTimes {
   /** From a member's order to halt until it has left, self-checks included. */
   readonly leave: Seconds;
   /** From the last member's order to train until the first step: groups, program, state. */
-  readonly start: Seconds;
+  readonly start: Seconds | ((restart: Restart) => Seconds);
   /** From an eviction until the host is handed back as a standby; Infinity for never. */
   readonly repair: Seconds;
 }
@@ -53,11 +73,21 @@ export interface GenerationSpan {
   readonly ordered: Seconds;
   /** When its first step began; `ended` where it came to none. */
   readonly began: Seconds;
+  /** When an incident stopped it, noticed or not; `ended` where none did. */
+  readonly stopped: Seconds;
   readonly ended: Seconds;
   /** The first step to train, the last one done, and the last one committed when it ended. */
   readonly step: number;
   readonly done: number;
   readonly committed: number;
+  /** The last step that stayed committed to the end of the run; below `step` where none did. */
+  readonly kept: number;
+  /** Time of the steps that did. */
+  readonly productive: Seconds;
+  /** How long saves blocked training. */
+  readonly saving: Seconds;
+  /** Its parts by the time of a step; one unless the pace changed. */
+  readonly stretches: readonly Stretch[];
 }
 
 export interface RunSummary {

@@ -48,14 +48,16 @@ export class RunPlay {
   readonly #member: Uint8Array;
   readonly #broken = new Set<number>();
   readonly #spans: GenerationSpan[] = [];
+  readonly #played: Progress[] = [];
   #record: ControllerRecord;
   /** Hosts by rank whose marks `#member` holds. */
   #ranks: readonly number[] = [];
+  /** Those of the generation before. */
+  #before: readonly number[] = [];
   /** When the present phase was decided. */
   #turned: Seconds = 0;
   #progress!: Progress;
   #cohortJoined: Seconds = Infinity;
-  #productive: Seconds = 0;
   #updates = 0;
 
   constructor(input: RunInput) {
@@ -185,10 +187,11 @@ export class RunPlay {
   #begin(record: ControllerRecord, now: Seconds): void {
     const { times } = this.#input;
     const { members, generation, committed } = record;
-    const { step, checkpoint } = times;
+    const { checkpoint } = times;
     this.#turned = now;
     // Most ranks keep their host.
     const before = this.#ranks;
+    this.#before = before;
     this.#ranks = members;
     for (let rank = 0; rank < before.length; rank++) {
       if (members[rank] !== before[rank]) this.#member[this.#index.get(before[rank]!)!] = 0;
@@ -201,11 +204,30 @@ export class RunPlay {
       members: members.length,
       ordered: now,
       step: committed + 1,
-      stepTime: typeof step === "number" ? step : step(members.length),
+      stepTime: this.#stepTime(now),
       ...checkpoint,
     });
+    this.#awaitPace(generation);
     this.#cohortJoined = this.#beats.latest(now, this.#inCohort);
     if (this.#cohortJoined > now) this.#loop.at(this.#cohortJoined, () => this.#form(generation));
+  }
+
+  #stepTime(at: Seconds): Seconds {
+    const { step } = this.#input.times;
+    if (typeof step === "number") return step;
+    return typeof step === "function" ? step(this.#ranks.length) : step.step(this.#ranks, at);
+  }
+
+  #awaitPace(generation: number): void {
+    const { step } = this.#input.times;
+    if (typeof step !== "object") return;
+    const at = step.next(this.#loop.now);
+    if (at === Infinity) return;
+    this.#loop.at(at, () => {
+      if (this.#progress.input.generation !== generation) return;
+      this.#progress.retime(this.#loop.now, this.#stepTime(this.#loop.now));
+      this.#awaitPace(generation);
+    });
   }
 
   /** Training begins once the last member has joined and loaded its state. */
@@ -218,18 +240,31 @@ export class RunPlay {
       const member = this.#member[solo.index] === 1;
       if (member && (solo.joined !== generation || !solo.up)) return;
     }
-    progress.began = now + this.#input.times.start;
+    const { start } = this.#input.times;
+    const restart = { at: now, record: this.#record, before: this.#before };
+    progress.begin(now + (typeof start === "number" ? start : start(restart)));
     for (const host of this.#broken) {
       if (this.#member[this.#index.get(host)!] === 1) progress.freeze(progress.began);
     }
   }
 
   #end({ committed }: ControllerRecord, now: Seconds): void {
-    const { generation, members, ordered, step, stepTime } = this.#progress.input;
-    this.#productive += (committed - step + 1) * stepTime;
+    const { generation, members, ordered, step } = this.#progress.input;
+    const productive = this.#progress.trained(committed);
+    // A rollback takes back steps of generations before this one too.
+    for (let i = this.#spans.length - 1; i >= 0 && this.#spans[i]!.kept > committed; i--) {
+      const time = this.#played[i]!.trained(committed);
+      this.#spans[i] = { ...this.#spans[i]!, kept: committed, productive: time };
+    }
+    this.#played.push(this.#progress);
     const began = Math.min(this.#progress.began, now);
+    const stopped = Math.min(this.#progress.frozen, now);
     const done = this.#progress.done(now);
-    this.#spans.push({ generation, members, ordered, began, ended: now, step, done, committed });
+    const { stretches } = this.#progress;
+    const saving = this.#progress.blocked(now);
+    const time = { generation, members, ordered, began, stopped, ended: now };
+    const steps = { step, done, committed, kept: committed };
+    this.#spans.push({ ...time, ...steps, productive, saving, stretches });
   }
 
   #evicted(host: number): void {
@@ -419,11 +454,12 @@ export class RunPlay {
     }
     const end = this.#loop.now;
     if (this.#record.phase === "training") this.#end(this.#record, end);
+    const productive = this.#spans.reduce((sum, each) => sum + each.productive, 0);
     return {
       record: this.#record,
       end,
-      productive: this.#productive,
-      ettr: end > 0 ? this.#productive / end : 0,
+      productive,
+      ettr: end > 0 ? productive / end : 0,
       spans: this.#spans,
     };
   }

@@ -1,0 +1,26 @@
+import { TriremeError } from "@trireme/core";
+import type { Batch } from "@trireme/dataloader";
+import type { Model, Plan } from "@trireme/workload";
+
+/** The token ids of a batch where every thread can read them, checked: kernels trust them. */
+export function batchTokens({ tokens }: Batch, model: Model, plan: Plan): Int32Array {
+  const expected = plan.globalBatch * (plan.sequence + 1);
+  if (tokens.length !== expected) {
+    throw new TriremeError(
+      "BATCH",
+      `the batch has ${tokens.length} tokens, the plan asks for ${plan.globalBatch} × (${plan.sequence} + 1) = ${expected}`,
+    );
+  }
+  for (const token of tokens) {
+    if (token < 0 || token >= model.vocab) {
+      throw new TriremeError(
+        "BATCH",
+        `token ${token} is outside of the vocabulary 0..${model.vocab - 1}`,
+      );
+    }
+  }
+  if (tokens.buffer instanceof SharedArrayBuffer) return tokens;
+  const copy = new Int32Array(new SharedArrayBuffer(tokens.byteLength));
+  copy.set(tokens);
+  return copy;
+}

@@ -1,0 +1,256 @@
+/**
+ * Trained tensors that are shared, reduced and updated together: those of one stage that the same
+ * ranks hold. Values, gradients and moments each lie in one flat block. With ZeRO (Rajbhandari et
+ * al., 2020) the replicas share out the update by equal segments of the block: moments exist for the
+ * own segment only (1), so do gradients once they are reduced (2) and values outside of use (3).
+ */
+import type { Communicator, Work } from "@trireme/collectives";
+import type { Kernels } from "./kernels/kernels.ts";
+import type { Pool } from "./pool.ts";
+import { initialize } from "./initial-values.ts";
+import type { ParameterSpec } from "./parameter.ts";
+import { partDims } from "./slice.ts";
+import type { Parameter } from "./tape.ts";
+import { type Tensor, elements, view } from "./tensor.ts";
+
+/** What `Bucket` is made of. */
+export interface BucketOptions {
+  readonly pool: Pool;
+  readonly kernels: Kernels;
+  readonly specs: readonly ParameterSpec[];
+  readonly seed: number;
+  /** The ranks that hold these tensors and see other data, this one among them. */
+  readonly replicas: Communicator;
+  /** ZeRO stage. */
+  readonly zero: 0 | 1 | 2 | 3;
+  /** Tensor-parallel ranks whose gradients are parts of a sum too; undefined where they are whole. */
+  readonly partial: Communicator | undefined;
+  /** Gradients travel between replicas as BF16: rounded once, summed in float32, rounded once more. */
+  readonly compressed?: boolean;
+  /** Not trained: there are values alone. */
+  readonly frozen?: boolean;
+  /** Whether this rank's copy is counted in the norm and stored, among ranks that are no replicas. */
+  readonly speaks: boolean;
+}
+
+/** The segment of a bucket that this rank updates. */
+export interface Segment {
+  /** Offset in the flat block. */
+  readonly start: number;
+  readonly value: Tensor;
+  readonly gradient: Tensor;
+  readonly firstMoment: Tensor;
+  readonly secondMoment: Tensor;
+}
+
+/** What a frozen bucket has of gradients and moments. */
+const nothing: Tensor = { pointer: 0, dims: [0], size: 0 };
+
+/** Elements between the beginnings of neighbours: whole cache lines. */
+const lineElements = 16;
+
+export class Bucket {
+  readonly parameters: readonly BucketParameter[];
+  readonly segment: Segment;
+  /** Length of a flat block. */
+  readonly size: number;
+  readonly speaks: boolean;
+  readonly #options: BucketOptions;
+  #values: Tensor | undefined;
+  #gradients: Tensor | undefined;
+
+  constructor(options: BucketOptions) {
+    const { pool, specs, replicas, zero, seed } = options;
+    this.#options = options;
+    let end = 0;
+    this.parameters = specs.map((spec) => {
+      const parameter = new BucketParameter(this, spec, end);
+      end += roundUp(parameter.size, lineElements);
+      return parameter;
+    });
+    this.size = zero === 0 ? end : roundUp(end, lineElements * replicas.ranks);
+    const count = zero === 0 ? this.size : this.size / replicas.ranks;
+    const start = zero === 0 ? 0 : count * replicas.rank;
+    // Replicas that update everything speak by the first of them.
+    this.speaks = options.speaks && (zero > 0 || replicas.rank === 0);
+
+    const values = this.#block(this.size);
+    for (const { spec, offset, size } of this.parameters) {
+      initialize(view(pool.memory, part(values, offset, size)), spec, seed);
+    }
+    const frozen = options.frozen === true;
+    const gradients = zero < 2 && !frozen ? this.#block(this.size) : undefined;
+    let value = part(values, start, count);
+    if (zero === 3) {
+      value = this.#block(count);
+      pool.copy(values.pointer + start * 4, value.pointer, count);
+      pool.free(values);
+    }
+    this.#values = zero === 3 ? undefined : values;
+    this.#gradients = gradients;
+    const own = (): Tensor => (frozen ? nothing : this.#block(count));
+    this.segment = {
+      start,
+      value,
+      gradient: gradients === undefined ? own() : part(gradients, start, count),
+      firstMoment: own(),
+      secondMoment: own(),
+    };
+  }
+
+  /** The whole values; there are none while they are sharded. */
+  get values(): Tensor {
+    if (this.#values === undefined) throw new Error(`${this.#name} is sharded`);
+    return this.#values;
+  }
+
+  /** The gradients that backward adds to. */
+  get gradients(): Tensor {
+    if (this.#gradients === undefined) throw new Error(`${this.#name} takes no gradients now`);
+    return this.#gradients;
+  }
+
+  /** Clears what the last step left. */
+  beginStep(): void {
+    const { pool } = this.#options;
+    for (const block of new Set([this.#gradients ?? this.segment.gradient, this.segment.gradient]))
+      view(pool.memory, block).fill(0);
+  }
+
+  /** Makes room for gradients where none is kept between steps. */
+  openGradients(): void {
+    this.#gradients ??= this.#block(this.size);
+  }
+
+  /** Gathers the values of a bucket that is sharded (ZeRO 3); they may be read when the work is over. */
+  unshard(): Work | undefined {
+    const { pool, replicas } = this.#options;
+    if (this.#values !== undefined) return undefined;
+    this.#values = pool.allocate([this.size]);
+    const { memory } = pool;
+    return replicas.allGather(view(memory, this.segment.value), view(memory, this.#values));
+  }
+
+  /** Frees the whole values of a bucket that is sharded. */
+  reshard(): void {
+    if (this.#options.zero < 3 || this.#values === undefined) return;
+    this.#options.pool.free(this.#values);
+    this.#values = undefined;
+  }
+
+  /** Starts to sum the gradients over the replicas, to the whole or to the own segment. */
+  reduce(): Work {
+    const { replicas, zero, pool } = this.#options;
+    this.openGradients();
+    if (this.#options.compressed === true && replicas.ranks > 1) return this.#reduceCompressed();
+    const whole = view(pool.memory, this.gradients);
+    if (zero === 0) return replicas.allReduce(whole);
+    return replicas.reduceScatter(whole, view(pool.memory, this.segment.gradient));
+  }
+
+  /** MegaScale-MoE (EuroSys 2026), section 5: half the bytes, without a ring's repeated rounding. */
+  #reduceCompressed(): Work {
+    const { replicas, zero, pool, kernels } = this.#options;
+    const packed = pool.allocateBytes(this.size * 2);
+    // Only now: a memory that grows has another buffer.
+    const { buffer } = pool.memory;
+    const halves = new Uint16Array(buffer, packed, this.size);
+    kernels.toBf16(this.gradients.pointer, packed, this.size);
+    const { gradient } = this.segment;
+    const own = zero === 0 ? packed : packed + this.segment.start * 2;
+    const work =
+      zero === 0
+        ? replicas.allReduce(halves)
+        : replicas.reduceScatter(halves, new Uint16Array(buffer, own, gradient.size));
+    return {
+      get done(): boolean {
+        return work.done;
+      },
+      wait: (): void => {
+        work.wait();
+        kernels.fromBf16(own, gradient.pointer, gradient.size);
+        pool.freeBytes(packed, this.size * 2);
+      },
+    };
+  }
+
+  /** After the reduction: frees what is no longer needed, and completes gradients that are parts. */
+  settle(): void {
+    const { zero, pool, partial } = this.#options;
+    if (zero >= 2 && this.#gradients !== undefined) {
+      pool.free(this.#gradients);
+      this.#gradients = undefined;
+    }
+    partial?.allReduce(view(pool.memory, this.segment.gradient)).wait();
+  }
+
+  /** Whether replicas update segments of values that all of them keep (ZeRO 1 and 2). */
+  get sharesValues(): boolean {
+    const { zero, replicas } = this.#options;
+    return (zero === 1 || zero === 2) && replicas.ranks > 1;
+  }
+
+  /** After the update: starts to give the other replicas the new values. */
+  share(): Work {
+    const { replicas, pool } = this.#options;
+    return replicas.allGather(
+      view(pool.memory, this.segment.value),
+      view(pool.memory, this.values),
+    );
+  }
+
+  get #name(): string {
+    return this.#options.specs[0]?.name ?? "an empty bucket";
+  }
+
+  #block(count: number): Tensor {
+    const { pool } = this.#options;
+    const tensor = pool.allocate([count]);
+    view(pool.memory, tensor).fill(0);
+    return tensor;
+  }
+}
+
+/** A parameter in a bucket: its place in the flat blocks. */
+class BucketParameter implements Parameter {
+  readonly spec: ParameterSpec;
+  /** Of this rank's part. */
+  readonly dims: readonly number[];
+  readonly size: number;
+  /** In the flat blocks. */
+  readonly offset: number;
+  readonly #bucket: Bucket;
+
+  constructor(bucket: Bucket, spec: ParameterSpec, offset: number) {
+    this.#bucket = bucket;
+    this.spec = spec;
+    this.dims = partDims(spec.dims, spec.slice);
+    this.size = elements(this.dims);
+    this.offset = offset;
+  }
+
+  get name(): string {
+    return this.spec.name;
+  }
+
+  get value(): Tensor {
+    return this.#at(this.#bucket.values);
+  }
+
+  get gradient(): Tensor {
+    return this.#at(this.#bucket.gradients);
+  }
+
+  #at(block: Tensor): Tensor {
+    return { pointer: block.pointer + this.offset * 4, dims: this.dims, size: this.size };
+  }
+}
+
+/** Elements `start`..`start + count` of a flat block. */
+function part(block: Tensor, start: number, count: number): Tensor {
+  return { pointer: block.pointer + start * 4, dims: [count], size: count };
+}
+
+function roundUp(n: number, unit: number): number {
+  return Math.ceil(n / unit) * unit;
+}

@@ -1,0 +1,50 @@
+/** What can be asked of the embedded runtime beyond a run, and of it beyond `Runtime`. */
+import type { Bytes, Seconds } from "@trireme/core";
+import type { Runtime } from "@trireme/runtime";
+import type { CorruptionOptions } from "./corruption-watch.ts";
+import type { RouterOptions } from "./experts/router.ts";
+import type { GemmChoice } from "./kernels/gemm-backend.ts";
+import type { Fp8Scaling } from "./product-format.ts";
+import type { Recovery } from "./recover.ts";
+import type { ActionSeconds } from "./stage-rehearsal.ts";
+
+/** Options of `embeddedRuntime`. */
+export interface EmbeddedRuntimeOptions {
+  /** Longest wait of a rank for its peers; default 60 s. */
+  readonly deadline?: Seconds;
+  /**
+   * Rehearsal: ranks sleep as long as these say instead of computing, while schedule, messages and
+   * reductions are real. Losses are NaN then.
+   */
+  readonly rehearse?: ActionSeconds;
+  /** How the routers of mixtures of experts choose, and what keeps experts busy. */
+  readonly router?: RouterOptions;
+  /** Where the scales of FP8 operands come from (`plan.matrixPrecision: fp8`); default current. */
+  readonly fp8Scaling?: Fp8Scaling;
+  /** Who makes the matrix products: the kernels (default), or the system's OpenBLAS. */
+  readonly gemm?: GemmChoice;
+  /** Silent data corruption: injected, and looked for. */
+  readonly corruption?: CorruptionOptions;
+  /**
+   * Copies the state after every step into memory that outlives the rank, its own host's and a
+   * peer's, for `recover`. Default false.
+   */
+  readonly memoryCopies?: boolean;
+}
+
+/** What `embeddedRuntime` offers beyond `Runtime`. */
+export interface EmbeddedRuntime extends Runtime {
+  /** Gradients of the last step before clipping, by parameter name: the mean over the global batch. */
+  gradients(): Promise<ReadonlyMap<string, Float32Array>>;
+  /** Bytes of each rank's memory that have been in use: its peak. */
+  memory(): Promise<readonly Bytes[]>;
+  /** Corruptions that the injector has done on each rank, as of the last step that ended well. */
+  readonly strikes: readonly number[];
+  /** Ends a rank's thread without warning, as a failing host would. */
+  kill(rank: number): void;
+  /**
+   * After a failure, the newest state that is whole in the memories that are left, those of ranks
+   * that died not among them; needs `memoryCopies`.
+   */
+  recover(): Recovery;
+}

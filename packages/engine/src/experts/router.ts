@@ -1,0 +1,150 @@
+/**
+ * What a layer's router decides for the tokens of one microbatch, and the gradient of its logits:
+ * of the weights it gave, and of the losses that keep it balanced. The decisions are those of
+ * `@trireme/moe-dispatch`; this holds what they depend on from step to step.
+ */
+import {
+  type Routing,
+  type Scoring,
+  balanceLoss,
+  dropTokens,
+  expertCapacity,
+  route,
+  routeGradient,
+  tokensPerExpert,
+  updateSelectionBias,
+  zLoss,
+} from "@trireme/moe-dispatch";
+import type { Experts } from "@trireme/workload";
+
+/** How experts are chosen and kept busy. */
+export interface RouterOptions {
+  /**
+   * How logits become weights. Default: sigmoid with a selection bias, else softmax, over the chosen
+   * experts, or over all where one is chosen.
+   */
+  readonly scoring?: Scoring;
+  /**
+   * Coefficient of the balance loss over the global batch (Switch, 2021, eq. 4), whose tokens per
+   * expert are those of the step before: a pipeline's first backward comes before its last forward.
+   * Default 0.01, or 0 with a selection bias.
+   */
+  readonly balanceLoss?: number;
+  /** Coefficient of the z-loss (ST-MoE, 2022, eq. 5); default 0. */
+  readonly zLoss?: number;
+  /** What the selection bias moves by after a step (DeepSeek-V3, section 2.1.2); default 0.001. */
+  readonly biasRate?: number;
+}
+
+/** State of one layer's router that lives from step to step, in the rank's memory. */
+export interface RouterState {
+  /** Tokens per expert of the last step's global batch; zeros before the first. */
+  readonly load: Float32Array;
+  /** Added to the scores for the choice. */
+  readonly bias: Float32Array | undefined;
+}
+
+/** The tokens a router has sent where. */
+export interface Routed {
+  /** After dropping. */
+  readonly kept: Routing;
+  /** Before it: what losses take. */
+  readonly chosen: Routing;
+}
+
+export class Router {
+  /** Tokens per expert so far in this step, on this rank. */
+  readonly counts: Int32Array;
+  readonly #experts: Experts;
+  readonly #options: RouterOptions;
+  readonly #state: RouterState;
+  readonly #capacity: number | undefined;
+  readonly #batchTokens: number;
+
+  /**
+   * @param capacity Rows of an expert in multiples of an even share; undefined where none is dropped.
+   * @param batchTokens Tokens of a global batch.
+   */
+  constructor(
+    experts: Experts,
+    options: RouterOptions,
+    state: RouterState,
+    capacity: number | undefined,
+    batchTokens: number,
+  ) {
+    this.#experts = experts;
+    this.#options = options;
+    this.#state = state;
+    this.#capacity = capacity;
+    this.#batchTokens = batchTokens;
+    this.counts = new Int32Array(experts.count);
+  }
+
+  /** Chooses for logits [T, E]. */
+  route(logits: Float32Array): Routed {
+    const { count: experts, active: topK } = this.#experts;
+    const { bias } = this.#state;
+    const chosen = route(logits, {
+      experts,
+      topK,
+      scoring: this.#scoring,
+      ...(bias !== undefined && { bias }),
+    });
+    if (this.#capacity === undefined) return { kept: chosen, chosen };
+    const { tokens } = chosen;
+    const capacity = expertCapacity({ tokens, topK, experts, factor: this.#capacity });
+    return { kept: dropTokens(chosen, { capacity, policy: "position" }), chosen };
+  }
+
+  /** Gradient of logits [T, E] from that of the kept weights [T, k]; counts the tokens. */
+  gradient(logits: Float32Array, routed: Routed, weights: Float32Array): Float32Array {
+    const { count: experts } = this.#experts;
+    const { balance, z } = this.#coefficients;
+    const into = new Float32Array(logits.length);
+    routeGradient(logits, routed.kept, weights, { experts, scoring: this.#scoring }, into);
+    const counts = tokensPerExpert(routed.chosen.expertIds, experts);
+    counts.forEach((count, e) => {
+      this.counts[e]! += count;
+    });
+    const { load } = this.#state;
+    if (balance > 0 && load.some((count) => count > 0)) {
+      const scoring = this.#scoring === "sigmoid" ? "sigmoid" : "softmax";
+      const whole = { tokens: this.#batchTokens, counts: load };
+      add(
+        balanceLoss(logits, routed.chosen, { coefficient: balance, scoring, whole }).gradient,
+        into,
+      );
+    }
+    if (z > 0) {
+      const o = { experts, coefficient: z, wholeTokens: this.#batchTokens };
+      add(zLoss(logits, o).gradient, into);
+    }
+    return into;
+  }
+
+  /** Ends a step, given the tokens per expert of the whole global batch. */
+  endStep(counts: Int32Array): void {
+    const { load, bias } = this.#state;
+    load.set(counts);
+    if (bias !== undefined) updateSelectionBias(bias, counts, this.#options.biasRate ?? 1e-3);
+    this.counts.fill(0);
+  }
+
+  get #scoring(): Scoring {
+    const { selectionBias, active } = this.#experts;
+    const { scoring } = this.#options;
+    if (scoring !== undefined) return scoring;
+    // The softmax over one chosen expert is 1 whatever the router says: it would not learn.
+    if (selectionBias) return "sigmoid";
+    return active === 1 ? "softmax-before" : "softmax-after";
+  }
+
+  get #coefficients(): { readonly balance: number; readonly z: number } {
+    const balance = this.#options.balanceLoss ?? (this.#experts.selectionBias ? 0 : 0.01);
+    return { balance, z: this.#options.zLoss ?? 0 };
+  }
+}
+
+function add(x: ArrayLike<number>, into: Float32Array): void {
+  for (let i = 0; i < into.length; i++) into[i]! += x[i]!;
+}

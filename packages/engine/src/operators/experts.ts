@@ -1,0 +1,93 @@
+import type { LayerGroup } from "../recorded-group.ts";
+import type { Plan } from "@trireme/workload";
+import { gatherDispatch, sendDispatch } from "../experts/dispatch.ts";
+import type { Router } from "../experts/router.ts";
+import { type Tape, type Variable, gradientOf } from "../tape.ts";
+import { type Tensor, view } from "../tensor.ts";
+
+/** Where the experts of a layer are. */
+export interface ExpertGroup {
+  /** Ranks that hold different experts; undefined where one rank holds all. */
+  readonly group: LayerGroup | undefined;
+  readonly dispatch: Plan["dispatch"];
+}
+
+/**
+ * A mixture of experts (Shazeer et al., 2017): of tokens x [T, width] with the router's logits [T, E],
+ * each goes through the experts that are chosen for it, and gets the weighted sum of their outputs.
+ * `expert(e, rows)` runs expert e of the rank on its rows; it is not called for an expert without any.
+ */
+export function mixtureOfExperts(
+  tape: Tape,
+  x: Variable,
+  logits: Variable,
+  router: Router,
+  { group, dispatch: form }: ExpertGroup,
+  expert: (index: number, rows: Variable) => Variable,
+): Variable {
+  const { kernels } = tape;
+  const { memory } = tape.pool;
+  const routed = router.route(view(memory, logits.value));
+  const weights = Float32Array.from(routed.kept.weights);
+  const dispatch =
+    group !== undefined && form === "all-gather"
+      ? gatherDispatch(tape, routed.kept, weights, group)
+      : sendDispatch(tape, routed.kept, weights, group);
+  const { starts } = dispatch;
+  const experts = starts.length - 1;
+
+  const input = dispatch.toExperts(x.value);
+  const inputs = Array.from({ length: experts }, (_, e): Variable => {
+    return { value: rowsOf(input, starts, e), needsGradient: true, gradient: undefined };
+  });
+  // Before the experts, so that in backward it comes after them.
+  tape.record({
+    input: () => {
+      const gradient = tape.allocate(input.dims);
+      inputs.forEach((rows, e) => {
+        if (rows.value.size === 0) return;
+        kernels.copy(
+          gradientOf(rows).pointer,
+          rowsOf(gradient, starts, e).pointer,
+          rows.value.size,
+        );
+      });
+      tape.give(x, dispatch.toExpertsGradient(gradient));
+    },
+  });
+  const outputs = inputs.map((rows, e) => (rows.value.size === 0 ? rows : expert(e, rows)));
+  const width = x.value.dims[1]!;
+  const output = tape.allocate([starts[experts]!, width]);
+  outputs.forEach(({ value }, e) => {
+    kernels.copy(value.pointer, rowsOf(output, starts, e).pointer, value.size);
+  });
+  const y: Variable = {
+    value: dispatch.toTokens(output),
+    needsGradient: true,
+    gradient: undefined,
+  };
+  tape.record({
+    input: () => {
+      const gradient = dispatch.toTokensGradient(gradientOf(y));
+      outputs.forEach((rows, e) => {
+        if (rows.value.size > 0) tape.give(rows, rowsOf(gradient.rows, starts, e));
+      });
+      const dlogits = tape.allocate(logits.value.dims);
+      const all = view(memory, logits.value);
+      view(memory, dlogits).set(router.gradient(all, routed, gradient.weights));
+      tape.give(logits, dlogits);
+    },
+  });
+  return y;
+}
+
+/** The rows of one expert. */
+function rowsOf(all: Tensor, starts: Int32Array, expert: number): Tensor {
+  const width = all.dims[1]!;
+  const [from, to] = [starts[expert]!, starts[expert + 1]!];
+  return {
+    pointer: all.pointer + from * width * 4,
+    dims: [to - from, width],
+    size: (to - from) * width,
+  };
+}

@@ -1,0 +1,42 @@
+/** What a model may be that the embedded engine does not compute: the wish, whether it is there, and the way out. */
+import type { Model, Plan } from "@trireme/workload";
+
+/** A wish, whether a run has it, and what to use instead. */
+export type Wish = readonly [what: string, asked: boolean, instead: string];
+
+/** The forms of models that the engine does not carry out. */
+export function modelWishes(m: Model): readonly Wish[] {
+  return [
+    [`position ${m.position}`, m.position === "alibi", "learned or rotary"],
+    [`extraPositions ${m.extraPositions}`, m.extraPositions !== 0, "extraPositions 0"],
+    [`rotaryFraction ${m.rotaryFraction}`, m.rotaryFraction !== 1, "rotaryFraction 1"],
+    ["norms without weights", !m.normWeights, "normWeights true"],
+    ["LayerNorm without a shift", m.norm === "layernorm" && !m.normBias, "normBias true"],
+    ["RMSNorm with a shift", m.norm === "rmsnorm" && m.normBias, "normBias false"],
+    [`normPlacement ${m.normPlacement}`, m.normPlacement !== "pre", "normPlacement pre"],
+    ["a model without a final norm", !m.finalNorm, "finalNorm true"],
+    ["a norm after the embedding", m.embeddingNorm, "embeddingNorm false"],
+    [`qkNorm ${m.qkNorm}`, m.qkNorm !== "none", "qkNorm none"],
+    ["an output projection with a bias of its own", m.outputBias !== m.bias, "outputBias as bias"],
+    ["a head with a bias", m.headBias, "headBias false"],
+    ["attention sinks", m.attentionSinks, "attentionSinks false"],
+    ["attention that is not causal", !m.causal, "causal true"],
+    ["segments", m.segments !== 0, "segments 0"],
+    ["a pooler", m.pooler, "pooler false"],
+    ["latent attention", m.latent !== undefined, "grouped-query attention"],
+    ["a gate on the shared expert", m.experts?.sharedGate === true, "sharedGate false"],
+    ["a router with a bias that is trained", m.experts?.routerBias === true, "routerBias false"],
+    ["multi-token prediction", m.prediction !== 0, "prediction 0"],
+    ["adapters", m.adapter !== undefined, "no adapter"],
+    ["encoders", m.encoders.length > 0, "a model without encoders"],
+  ];
+}
+
+/** The parts of a plan that only such models have, and others that the engine does not carry out. */
+export function expertWishes(p: Plan): readonly Wish[] {
+  return [
+    ["overlapExpertParallel", p.overlapExpertParallel, "overlapExpertParallel false"],
+    [`offload ${p.offload}`, p.offload !== "none", "offload none"],
+    [`etp ${p.etp}`, p.etp > 1, "etp 1"],
+  ];
+}

@@ -1,0 +1,85 @@
+import { ringAllReduce } from "@trireme/collectives";
+import { EventQueue, createRng } from "@trireme/core";
+import { collectiveFlows, playPlan, simulateFlows } from "@trireme/simulator";
+import { defineCluster, linkBetween, megascaleFabric } from "@trireme/topology";
+
+const ranks = 1024;
+const cluster = defineCluster({
+  host: "dgx-a100-80",
+  hosts: ranks / 8,
+  fabric: megascaleFabric({ hosts: ranks / 8 }),
+});
+const devices = Array.from({ length: ranks }, (_, rank) => rank);
+
+function everySend(): void {
+  const plan = ringAllReduce(ranks);
+  playPlan(plan, { bytes: 1e9, way: (from, to) => linkBetween(cluster, from, to) });
+}
+
+/** Two rings of all devices in different orders, so that they share ports and cables. */
+function flows(): void {
+  const order = devices.map((_, i) => (i % 8) * (ranks / 8) + Math.floor(i / 8));
+  const plan = ringAllReduce(ranks);
+  const both = [devices, order].flatMap((list, group) =>
+    collectiveFlows(plan, { devices: list, bytes: 1e9, group }),
+  );
+  simulateFlows({ cluster, flows: both });
+}
+
+const pending = 12_288;
+const count = 4e6;
+
+/** Every event schedules the next, as ranks that compute do. */
+function events(): void {
+  const queue = new EventQueue(pending);
+  const rng = createRng(1);
+  const delays = Float64Array.from({ length: 1024 }, () => rng.float());
+  for (let rank = 0; rank < pending; rank++) queue.push(delays[rank % 1024]!, rank);
+  for (let i = 0; i < count; i++) {
+    const rank = queue.pop();
+    queue.push(queue.now + delays[(rank + i) % 1024]!, rank);
+  }
+}
+
+let peak: number | undefined;
+
+export const benchmarks = [
+  {
+    id: "simulator/ring-1024-memory",
+    what: "peak resident memory of a 1 GB ring all-reduce over 1,024 ranks, every send an event",
+    unit: "MB",
+    better: "lower",
+    target: 400,
+    measure: (): number => {
+      everySend();
+      return (peak ??= process.resourceUsage().maxRSS / 1e3);
+    },
+    peer: { name: "ASTRA-sim 2 analytical", value: 360, source: "run on two cores" },
+  },
+  {
+    id: "simulator/ring-1024",
+    what: "seconds for a 1 GB ring all-reduce over 1,024 ranks, every send an event, its plan included",
+    unit: "s",
+    better: "lower",
+    target: 1.5,
+    time: everySend,
+    peer: { name: "ASTRA-sim 2 analytical", value: 11.9, source: "run on two cores, CPU seconds" },
+  },
+  {
+    id: "simulator/ring-1024-flows",
+    what: "seconds for two such rings at once as flows that contend on a fabric, routing included",
+    unit: "s",
+    better: "lower",
+    target: 3,
+    time: flows,
+  },
+  {
+    id: "simulator/events",
+    what: "events a second of the queue with 12,288 pending, each scheduling the next",
+    unit: "events/s",
+    better: "higher",
+    target: 2e6,
+    amount: count,
+    time: events,
+  },
+] as const;

@@ -1,0 +1,77 @@
+/** Why a program came to a stop before its end: who waits for whom, and where that goes round. */
+import { TriremeError } from "@trireme/core";
+import { type Instructions, type Program, opcode } from "./program.ts";
+
+/** Where a stopped program stands. */
+export interface Standstill {
+  /** Instruction that each rank stands at; its end when the rank is through. */
+  readonly position: Float64Array;
+  /** Message or collective that each rank waits for; -1: none. */
+  readonly waitsMessage: Int32Array;
+  readonly waitsCollective: Int32Array;
+  /** Number of a rank in the message. */
+  readonly nameOf: (rank: number) => number;
+}
+
+/** The error that tells a cycle of waiting ranks, or without one the first wait that never ends. */
+export function explainDeadlock(
+  program: Program,
+  code: Instructions,
+  at: Standstill,
+): TriremeError {
+  const { offsets } = code;
+  const { from, receive } = program.messages();
+  const { group, label } = program.collectives();
+  const stuck = (rank: number): boolean => at.position[rank]! < offsets[rank + 1]!;
+  const first = at.position.findIndex((_, rank) => stuck(rank));
+  const what = (rank: number): string => {
+    const message = at.waitsMessage[rank]!;
+    if (message >= 0) {
+      const { action } = program.labels[receive[message]!]!;
+      return `rank ${at.nameOf(rank)} waits for ${action} from rank ${at.nameOf(from[message]!)}`;
+    }
+    const collective = at.waitsCollective[rank]!;
+    const { action } = program.labels[label[collective]!]!;
+    return `rank ${at.nameOf(rank)} waits for ${action}`;
+  };
+  /** The rank that `rank` waits for: the sender, or a member that has not entered or is held up. */
+  const blocker = (rank: number): number => {
+    const message = at.waitsMessage[rank]!;
+    if (message >= 0) return from[message]!;
+    const collective = at.waitsCollective[rank]!;
+    const members = program.groups[group[collective]!]!;
+    const missing = members.find((m) => m !== rank && !entered(code, at, m, collective));
+    return missing ?? members.find((m) => m !== rank && stuck(m)) ?? -1;
+  };
+  const order: number[] = [];
+  let rank = first;
+  while (rank >= 0 && stuck(rank) && !order.includes(rank)) {
+    order.push(rank);
+    rank = blocker(rank);
+  }
+  const cycle = rank >= 0 && stuck(rank) ? order.slice(order.indexOf(rank)) : [];
+  if (cycle.length > 1) {
+    const shown = cycle.slice(0, 8).map(what);
+    if (cycle.length > 8) shown.push(`${cycle.length - 8} ranks more`);
+    return new TriremeError(
+      "DEADLOCK",
+      `${shown.join(", ")}: each waits for the next, in a circle`,
+    );
+  }
+  const last = order.at(-1)!;
+  const collective = at.waitsCollective[last]!;
+  const rest =
+    at.waitsMessage[last]! >= 0
+      ? "which never sends it"
+      : `which never starts on all of its ${program.groups[group[collective]!]!.length} ranks`;
+  return new TriremeError("DEADLOCK", `${what(last)}, ${rest}`);
+}
+
+function entered(code: Instructions, at: Standstill, rank: number, collective: number): boolean {
+  const { offsets, opcodes, arguments: args } = code;
+  for (let i = offsets[rank]!; i <= at.position[rank]! && i < offsets[rank + 1]!; i++) {
+    const enters = opcodes[i] === opcode.enter || opcodes[i] === opcode.blockingEnter;
+    if (enters && args[i] === collective) return true;
+  }
+  return false;
+}

@@ -1,0 +1,172 @@
+/** A step made ready to be played: its program, which ranks it has, and what their devices share. */
+import { type Seconds, TriremeError } from "@trireme/core";
+import { type Cluster, hostIndex, hostOf } from "@trireme/topology";
+import { type Plan, boundaryBytes, ranks } from "@trireme/workload";
+import type { Jitter } from "../program/jitter.ts";
+import type { PlayOptions } from "../program/play.ts";
+import type { Program } from "../program/program.ts";
+import { type PricedPlan, describeStep, transfers } from "./describe-step.ts";
+import { type SimulatedRanks, fold, unfolded } from "./fold.ts";
+import { type DocumentLengths, packedAttention } from "./packed-lengths.ts";
+import { type RankLayout, rankLayout } from "./rank-layout.ts";
+import type { StepDescription } from "./step-description.ts";
+import { stepProgram } from "./step-program.ts";
+import { type RoutedCounts, unevenExperts } from "./uneven-experts.ts";
+
+/** What is simulated, and what is uneven in it; left out, everything is even. */
+export interface SimulateOptions extends PricedPlan {
+  /** Simulate every rank, also those that do the same; false when left out. */
+  readonly unfold?: boolean;
+  /** Spans of computing: whole parts of actions (the default), or kernels. */
+  readonly grain?: "action" | "operator";
+  /** Speed of each rank's computing: 1 as priced, 0.9 a tenth slower. By rank of the plan. */
+  readonly speed?: (rank: number) => number;
+  /** Random variation of every computation, by simulated rank: with it every rank is simulated. */
+  readonly jitter?: Jitter;
+  /** Where tokens go; see `routedByTrace`. */
+  readonly routing?: RoutedCounts;
+  /** How long the documents are; see `packedLengths`. */
+  readonly lengths?: DocumentLengths;
+  /** How long ranks that read samples (of the first and the last stage) load before they begin. */
+  readonly loading?: Seconds | ((rank: number) => Seconds);
+}
+
+/** A step ready to be played. */
+export interface SimulatedStep {
+  readonly layout: RankLayout;
+  readonly ranks: SimulatedRanks;
+  readonly description: StepDescription;
+  readonly program: Program;
+  readonly play: PlayOptions;
+  /** Whether some ranks stand for others. */
+  readonly folded: boolean;
+}
+
+/**
+ * Makes a step ready.
+ * @throws TriremeError `PLAN` when the plan has more ranks than the cluster devices, `PRECISION`
+ * when the device does not compute in the plan's precision, `SPEED` for a speed that is not positive.
+ */
+export function simulatedStep(o: SimulateOptions): SimulatedStep {
+  const { model, plan, cluster } = o;
+  check(plan, cluster);
+  const layout = rankLayout(plan);
+  const uneven =
+    o.routing === undefined ? undefined : unevenExperts(o.routing, { model, plan, layout });
+  const packed = o.lengths === undefined ? undefined : packedAttention(o.lengths, { plan, layout });
+  const hosts = sharedHosts(cluster, plan);
+  const ranksOf = (): SimulatedRanks => {
+    if (o.unfold === true || hosts.length > 0 || o.jitter !== undefined) return unfolded(layout);
+    return fold(layout, differences(o, layout));
+  };
+  const simulated = ranksOf();
+  const readers = readingRanks(plan);
+  const { loading = 0, ...rest } = o;
+  const timeOf = typeof loading === "number" ? (): Seconds => loading : loading;
+  const description = describeStep({
+    ...rest,
+    layout,
+    ranks: simulated,
+    operators: o.grain === "operator",
+    loading: (rank) => (readers.has(layout.stageRank[rank]!) ? timeOf(rank) : 0),
+    ...(uneven === undefined && packed === undefined
+      ? {}
+      : { variation: { ...uneven, ...packed } }),
+  });
+  return {
+    layout,
+    ranks: simulated,
+    description,
+    program: stepProgram(description),
+    play: {
+      rankOf: simulated.rankOf,
+      ...(o.jitter === undefined ? {} : { jitter: o.jitter }),
+      ...(o.speed === undefined ? {} : { speed: speeds(o.speed, simulated.rankOf) }),
+      ...(hosts.length === 0
+        ? {}
+        : {
+            shared: hosts.map((host) => ({
+              ...host,
+              ranks: host.ranks.map((rank) => simulated.standIn[rank]!),
+            })),
+          }),
+    },
+    folded: simulated.count < layout.ranks,
+  };
+}
+
+function check(plan: Plan, cluster: Cluster): void {
+  const needed = ranks(plan);
+  if (needed > cluster.devices) {
+    const cp = plan.cp > 1 ? ` x cp(${plan.cp})` : "";
+    throw new TriremeError(
+      "PLAN",
+      `tp(${plan.tp})${cp} x dp(${plan.dp}) x pp(${plan.pp}) = ${needed} ranks, but the cluster has ${cluster.devices} devices`,
+    );
+  }
+  const device = hostOf(cluster, 0).accelerator;
+  if (device.peak[plan.precision] === undefined) {
+    throw new TriremeError(
+      "PRECISION",
+      `${device.name} has no ${plan.precision} arithmetic; use ${Object.keys(device.peak).join(" or ")}`,
+    );
+  }
+}
+
+function speeds(speed: (rank: number) => number, rankOf: Int32Array): Float64Array {
+  return Float64Array.from(rankOf, (rank) => {
+    const own = speed(rank);
+    if (own > 0 && own < Infinity) return own;
+    throw new TriremeError("SPEED", `speed ${own} of rank ${rank}: give a finite number above 0`);
+  });
+}
+
+/** Pipeline ranks that read samples: of the first stage the inputs, of the last the labels. */
+function readingRanks({ pp, vpp, schedule }: Plan): ReadonlySet<number> {
+  const folds = vpp % 2 === 0 && ["zb-v", "v-half", "v-min", "dualpipe-v"].includes(schedule);
+  return new Set(folds ? [0] : [0, pp - 1]);
+}
+
+/** By rank: equal numbers where ranks of one pipeline coordinate do the same at the same speed. */
+function differences(o: SimulateOptions, layout: RankLayout): Int32Array {
+  const { plan, cluster, model } = o;
+  const transfer = transfers(cluster, plan.pp > 1 ? boundaryBytes(model, plan) : 0, 0);
+  const links = new Map<object, number>();
+  const linkTo = (rank: number, p: number): number => {
+    const link = transfer(rank, layout.along(rank, p));
+    let number = links.get(link);
+    if (number === undefined) links.set(link, (number = links.size));
+    return number;
+  };
+  const names = new Map<string, number>();
+  return Int32Array.from({ length: layout.ranks }, (_, rank) => {
+    const p = layout.stageRank[rank]!;
+    let key = `${o.speed?.(rank) ?? 1}`;
+    if (typeof o.loading === "function") key += ` ${o.loading(rank)}`;
+    if (o.lengths !== undefined) key += ` ${layout.replica[rank]!}`;
+    if (o.routing !== undefined && plan.ep > 1) key += ` ${rank}`;
+    for (const other of [p - 1, p + 1, plan.pp - 1 - p]) {
+      const to = (other + plan.pp) % plan.pp;
+      if (to !== p) key += ` ${linkTo(rank, to)}`;
+    }
+    let number = names.get(key);
+    if (number === undefined) names.set(key, (number = names.size));
+    return number;
+  });
+}
+
+/** Hosts with more ranks than cores, and their ranks. */
+function sharedHosts(cluster: Cluster, plan: Plan): NonNullable<PlayOptions["shared"]> {
+  const all = new Map<number, number[]>();
+  for (let rank = 0; rank < ranks(plan); rank++) {
+    const { concurrency, accelerators } = hostOf(cluster, rank);
+    if (concurrency >= accelerators) continue;
+    const host = hostIndex(cluster, rank);
+    const list = all.get(host);
+    if (list === undefined) all.set(host, [rank]);
+    else list.push(rank);
+  }
+  return [...all.values()]
+    .map((members) => ({ cores: hostOf(cluster, members[0]!).concurrency, ranks: members }))
+    .filter((host) => host.ranks.length > host.cores);
+}

@@ -1,0 +1,233 @@
+/** The rules of a model's shape. */
+import { TriremeError, nearestName } from "@trireme/core";
+import {
+  type Adapter,
+  type AdapterTarget,
+  type Encoder,
+  type Experts,
+  type LatentAttention,
+  type Model,
+  isGated,
+} from "./model.ts";
+
+const sizes = [
+  "layers",
+  "hidden",
+  "heads",
+  "kvHeads",
+  "headDim",
+  "ffn",
+  "vocab",
+  "context",
+] as const;
+
+/** Throws TriremeError "MODEL" for the first rule that `m` breaks. */
+export function checkModel(m: Model): void {
+  for (const key of sizes) whole(key, m[key], 1);
+  for (const key of ["extraPositions", "segments", "prediction"] as const) whole(key, m[key], 0);
+  checkChoices(m);
+  if (m.heads % m.kvHeads !== 0) {
+    fail(
+      `heads ${m.heads} is not a multiple of kvHeads ${m.kvHeads}; use kvHeads ${nearestDivisor(m.heads, m.kvHeads)}`,
+    );
+  }
+  if (!(m.rotaryFraction > 0 && m.rotaryFraction <= 1)) {
+    fail(`rotaryFraction ${m.rotaryFraction} must be in (0, 1]`);
+  }
+  if (m.sharedNorm && (m.block !== "parallel" || m.normPlacement !== "pre")) {
+    fail(
+      `sharedNorm needs block parallel with norms before it, not block ${m.block} with ${m.normPlacement}`,
+    );
+  }
+  if (m.window !== undefined) {
+    whole("window.size", m.window.size, 1);
+    whole("window.every", m.window.every, 0);
+  }
+  if (m.latent !== undefined) checkLatent(m, m.latent);
+  if (m.experts !== undefined) checkExperts(m.experts, m.layers);
+  if (m.adapter !== undefined) checkAdapter(m, m.adapter);
+  checkAttention(m);
+  for (const [i, e] of m.encoders.entries()) checkEncoder(e, i);
+}
+
+const booleans = [
+  "normBias",
+  "normWeights",
+  "sharedNorm",
+  "finalNorm",
+  "embeddingNorm",
+  "bias",
+  "qkvBias",
+  "outputBias",
+  "headBias",
+  "attentionSinks",
+  "tied",
+  "causal",
+  "pooler",
+] as const;
+
+const choices = [
+  ["position", ["learned", "rotary", "alibi", "none"]],
+  ["norm", ["layernorm", "rmsnorm"]],
+  ["normPlacement", ["pre", "post", "both"]],
+  ["block", ["sequential", "parallel"]],
+  ["qkNorm", ["none", "head", "all"]],
+  ["activation", ["gelu", "relu", "squared-relu", "swiglu", "geglu"]],
+] as const;
+
+function checkChoices(m: Model): void {
+  for (const [key, known] of choices) choice(key, m[key], known);
+  for (const key of booleans) {
+    if (typeof m[key] !== "boolean") fail(`${key} ${String(m[key])} must be true or false`);
+  }
+  if (!(m.normEpsilon > 0 && m.normEpsilon < Infinity)) {
+    fail(`normEpsilon ${m.normEpsilon} must be above 0; the usual is 1e-5`);
+  }
+  if (!(m.rotaryBase > 0 && m.rotaryBase < Infinity)) {
+    fail(`rotaryBase ${m.rotaryBase} must be above 0; the usual is 10000`);
+  }
+}
+
+function choice(key: string, value: string, known: readonly string[]): void {
+  if (known.includes(value)) return;
+  const near = nearestName(value, known);
+  fail(
+    `${key} "${value}" is not one of ${known.join(", ")}${near === undefined ? "" : `; did you mean "${near}"?`}`,
+  );
+}
+
+function checkAttention(m: Model): void {
+  if (m.adapter !== undefined && m.prediction > 0) {
+    fail(
+      `adapter: fine-tuning leaves the ${m.prediction} prediction modules out; use prediction 0`,
+    );
+  }
+  if (m.segments > 0 && m.causal) {
+    fail(`segments ${m.segments} belong to encoders of text; use causal false, or segments 0`);
+  }
+  if (m.window !== undefined && !m.causal) {
+    fail(`window.size ${m.window.size} looks back from a token; use causal true, or no window`);
+  }
+}
+
+function checkLatent(m: Model, latent: LatentAttention): void {
+  whole("latent.queryRank", latent.queryRank, 0);
+  for (const key of ["keyValueRank", "nopeDim", "ropeDim", "valueDim"] as const) {
+    whole(`latent.${key}`, latent[key], 1);
+  }
+  if (m.kvHeads !== m.heads) {
+    fail(`latent attention makes keys for all ${m.heads} heads; leave kvHeads ${m.kvHeads} out`);
+  }
+  if (m.qkNorm !== "none") fail(`latent attention has norms of its own; leave qkNorm out`);
+  if (m.position !== "rotary") {
+    fail(`latent attention rotates ropeDim; use position rotary, not ${m.position}`);
+  }
+}
+
+function checkExperts(e: Experts, layers: number): void {
+  for (const key of ["count", "active", "ffn", "every"] as const)
+    whole(`experts.${key}`, e[key], 1);
+  for (const key of ["sharedFfn", "denseLayers"] as const) whole(`experts.${key}`, e[key], 0);
+  if (e.active > e.count) {
+    fail(
+      `experts.active ${e.active} are more than experts.count ${e.count}; the most is ${e.count}`,
+    );
+  }
+  if (Math.floor(layers / e.every) <= Math.floor(e.denseLayers / e.every)) {
+    fail(
+      `experts.denseLayers ${e.denseLayers} and every ${e.every} leave no layer of ${layers} with experts; leave experts out, or use fewer`,
+    );
+  }
+  if (e.sharedGate && e.sharedFfn === 0) {
+    fail("experts.sharedGate needs a shared expert; state sharedFfn");
+  }
+}
+
+const targets: readonly AdapterTarget[] = ["query", "key", "value", "output", "gate", "up", "down"];
+
+function checkAdapter(m: Model, a: Adapter): void {
+  whole("adapter.rank", a.rank, 1);
+  choice("adapter.base", a.base, ["full", "int8", "nf4"]);
+  if (a.targets.length === 0) fail(`adapter.targets is empty; name some of ${targets.join(", ")}`);
+  if (new Set(a.targets).size < a.targets.length) {
+    fail(`adapter.targets ${a.targets.join(", ")} names one twice`);
+  }
+  for (const t of a.targets) {
+    if (!targets.includes(t)) {
+      fail(`adapter.targets: "${t}" is not one of ${targets.join(", ")}`);
+    }
+    if (t === "gate" && !isGated(m.activation)) {
+      fail(`adapter.targets: ${m.activation} has no gate; use up`);
+    }
+    if (m.experts !== undefined && (t === "gate" || t === "up" || t === "down")) {
+      fail(
+        `adapter.targets: adapters of experts' matrices (${t}) are not covered; use attention's`,
+      );
+    }
+    if (m.latent !== undefined && t !== "output") {
+      fail(`adapter.targets: latent attention has no single ${t} matrix; use output`);
+    }
+  }
+}
+
+function checkEncoder(e: Encoder, index: number): void {
+  const name = `encoders[${index}]`;
+  for (const key of [
+    "layers",
+    "hidden",
+    "heads",
+    "ffn",
+    "patch",
+    "tokens",
+    "span",
+    "merge",
+  ] as const) {
+    whole(`${name}.${key}`, e[key], 1);
+  }
+  whole(`${name}.positionRows`, e.positionRows, 0);
+  choice(`${name}.modality`, e.modality, ["image", "video", "audio"]);
+  choice(`${name}.activation`, e.activation, ["gelu", "relu", "squared-relu", "swiglu", "geglu"]);
+  choice(`${name}.norm`, e.norm, ["layernorm", "rmsnorm"]);
+  for (const width of e.projector) whole(`${name}.projector`, width, 1);
+  if (e.hidden % e.heads !== 0) {
+    fail(
+      `${name}: hidden ${e.hidden} is not a multiple of heads ${e.heads}; use heads ${nearestDivisor(e.hidden, e.heads)}`,
+    );
+  }
+  for (const [what, n] of [
+    ["span", e.span],
+    ["merge", e.merge],
+  ] as const) {
+    if (e.tokens % n === 0) continue;
+    fail(
+      `${name}: tokens ${e.tokens} are not a multiple of ${what} ${n}; the nearest is ${Math.max(1, Math.round(e.tokens / n)) * n}`,
+    );
+  }
+}
+
+function whole(name: string, value: number, least: 0 | 1): void {
+  if (!Number.isSafeInteger(value) || value < least) {
+    fail(`${name} ${value} must be a whole number, ${least} or more`);
+  }
+}
+
+/** Refuses a model. */
+export function fail(message: string): never {
+  throw new TriremeError("MODEL", message);
+}
+
+/** The divisor of `n` nearest to `target`, the smaller of equals; 1 when `n` is no positive integer. */
+export function nearestDivisor(n: number, target: number): number {
+  if (!Number.isSafeInteger(n) || n < 1) return 1;
+  let best = 1;
+  const consider = (d: number): void => {
+    const gain = Math.abs(best - target) - Math.abs(d - target);
+    if (gain > 0 || (gain === 0 && d < best)) best = d;
+  };
+  for (let d = 1; d * d <= n; d++) {
+    if (n % d !== 0) continue;
+    consider(d);
+    consider(n / d);
+  }
+  return best;
+}
