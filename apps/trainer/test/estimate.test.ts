@@ -28,6 +28,16 @@ function parse(stdout: string): EstimateJson {
 }
 
 describe("estimate", () => {
+  it("prints what a step takes of the power of devices and site", async () => {
+    const { stdout } = await invoke(["estimate", megascale]);
+    // An A100 under its limit of 400 W.
+    expect(/a device +([\d.]+) W/.exec(stdout)?.[1]).toSatisfy(
+      (watts: string) => Number(watts) > 300 && Number(watts) <= 400,
+    );
+    expect(stdout).toMatch(/site +[\d.]+ kW/);
+    expect(stdout).toMatch(/a token +[\d.]+ J/);
+  });
+
   it("prints a breakdown whose parts sum to the step", async () => {
     const { code, stdout } = await invoke(["estimate", megascale, "--json"]);
     expect(code).toBe(0);

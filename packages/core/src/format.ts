@@ -1,5 +1,5 @@
 /** Numbers for people to read: three to four significant digits, the unit always beside them. */
-import type { Bytes, BytesPerSecond, FlopsPerSecond, Seconds } from "./units.ts";
+import type { Bytes, BytesPerSecond, FlopsPerSecond, Joules, Seconds, Watts } from "./units.ts";
 
 const decimal = ["", "k", "M", "G", "T", "P", "E"];
 const binary = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
@@ -36,6 +36,16 @@ export function formatBandwidth(n: BytesPerSecond): string {
 /** A rate of arithmetic with a decimal prefix: `312 TFLOP/s`. */
 export function formatFlopRate(n: FlopsPerSecond): string {
   return scaled(n, 1000, decimal, "FLOP/s");
+}
+
+/** A power with a decimal prefix: `657.1 W`, `5.600 MW`. */
+export function formatPower(n: Watts): string {
+  return scaled(n, 1000, decimal, "W");
+}
+
+/** An energy with a decimal prefix: `1.210 kJ`. */
+export function formatEnergy(n: Joules): string {
+  return scaled(n, 1000, decimal, "J");
 }
 
 /** A count with a decimal prefix: `174.6 G`, `512`. */

@@ -31,8 +31,10 @@ export {
   formatBandwidth,
   formatBytes,
   formatCount,
+  formatEnergy,
   formatFlopRate,
   formatPercent,
+  formatPower,
   formatSeconds,
 } from "./format.ts";
 export { type Rng, createRng, hash32 } from "./random.ts";

@@ -6,8 +6,10 @@ import {
   formatBandwidth,
   formatBytes,
   formatCount,
+  formatEnergy,
   formatFlopRate,
   formatPercent,
+  formatPower,
   formatSeconds,
   us,
 } from "@trireme/core";
@@ -45,5 +47,9 @@ test("sizes, rates, counts and fractions carry their unit", () => {
   expect(formatCount(174.6e9)).toBe("174.6 G");
   expect(formatCount(999_960)).toBe("1.000 M");
   expect(formatCount(512)).toBe("512");
+  expect(formatPower(657.1)).toBe("657.1 W");
+  expect(formatPower(5.6e6)).toBe("5.600 MW");
+  expect(formatEnergy(1210)).toBe("1.210 kJ");
+  expect(formatEnergy(0.2)).toBe("0.200 J");
   expect(formatPercent(0.412)).toBe("41.2 %");
 });

@@ -1,6 +1,12 @@
 /** `trireme estimate`: one step in closed form, by cause. */
-import { formatCount, formatPercent, formatSeconds } from "@trireme/core";
-import type { Breakdown, Cost } from "@trireme/cost-model";
+import {
+  formatCount,
+  formatEnergy,
+  formatPercent,
+  formatPower,
+  formatSeconds,
+} from "@trireme/core";
+import { type Breakdown, type Cost, stepEnergy } from "@trireme/cost-model";
 import type { ResolvedRun } from "@trireme/run";
 import { hostOf } from "@trireme/topology";
 import type { CommandArguments } from "../arguments.ts";
@@ -35,9 +41,23 @@ export async function estimateCommand(
   terminal.out(fields(terminal, resultFields(run, result, measured)));
   terminal.out(heading(terminal, "where the step goes"));
   terminal.out(fields(terminal, breakdownFields(result)));
+  const { accelerator } = hostOf(run.cluster, 0);
+  if (accelerator.kind !== "cpu") {
+    terminal.out(heading(terminal, "energy"));
+    terminal.out(fields(terminal, energyFields(run, result)));
+  }
   terminal.out(heading(terminal, "memory"));
-  const { memory } = hostOf(run.cluster, 0).accelerator;
-  terminal.out(fields(terminal, memoryFields(result.memory, memory, run.plan)));
+  terminal.out(fields(terminal, memoryFields(result.memory, accelerator.memory, run.plan)));
+}
+
+/** Of devices, hosts and site; servers and site as `stepEnergy` assumes them. */
+function energyFields({ cluster, plan }: ResolvedRun, cost: Cost): readonly Field[] {
+  const { device, site, energyPerToken } = stepEnergy({ cost, plan, cluster });
+  return [
+    { label: "a device", value: formatPower(device), note: "mean over the step" },
+    { label: "site", value: formatPower(site), note: "devices, servers, cooling" },
+    { label: "a token", value: formatEnergy(energyPerToken), note: "of the site's energy" },
+  ];
 }
 
 function resultFields(
@@ -55,7 +75,7 @@ function resultFields(
 
 const causes: readonly (readonly [cause: keyof Breakdown, label: string, note: string])[] = [
   ["compute", "compute", "kernels of the busiest pipeline rank, recomputation included"],
-  ["tensorParallel", "tensor", "exposed collectives of tensor parallelism"],
+  ["tensorParallel", "exchange", "exposed collectives of tensor, context and expert parallelism"],
   ["pointToPoint", "sends", "exposed sends between stages"],
   ["bubble", "bubble", "waiting for other stages"],
   ["dataParallel", "data", "exposed reduction of gradients, gathering of weights"],

@@ -21,8 +21,15 @@ export function runFields({ run, local, texts }: LoadedRun): readonly Field[] {
 function modelLine({ model }: ResolvedRun): string {
   const { layers, hidden, heads, kvHeads, vocab } = model;
   const grouped = kvHeads === heads ? "" : ` (${kvHeads} for keys)`;
-  const total = formatCount(parameters(model).total);
-  return `${model.name}: ${layers} layers, ${hidden} wide, ${heads} heads${grouped}, vocabulary ${vocab}, ${total} parameters`;
+  const counts = parameters(model);
+  const total = formatCount(counts.total);
+  const experts =
+    model.experts === undefined
+      ? ""
+      : `, ${model.experts.active} of ${model.experts.count} experts`;
+  const active =
+    counts.active === counts.total ? "" : `, ${formatCount(counts.active)} met by a token`;
+  return `${model.name}: ${layers} layers, ${hidden} wide, ${heads} heads${grouped}${experts}, vocabulary ${vocab}, ${total} parameters${active}`;
 }
 
 function textLine({ train, documents, validation }: Texts): string {
@@ -56,11 +63,16 @@ function planLine(plan: Plan): string {
     ...(pp > 1 ? [`pp ${pp}${vpp > 1 ? ` × ${vpp} chunks` : ""}`] : []),
     ...(dp > 1 || tp * cp * pp === 1 ? [`dp ${dp}`] : []),
   ].join(" × ");
+  const experts = [
+    ...(plan.ep > 1 ? [`ep ${plan.ep}`] : []),
+    ...(plan.etp > 1 ? [`etp ${plan.etp}`] : []),
+  ].join(" × ");
+  const folded = experts === "" ? "" : `, experts ${experts}`;
   const pipeline = pp > 1 ? `, ${schedule}` : "";
   const m = microbatches(plan);
   const batch = `${m} microbatch${m === 1 ? "" : "es"} of ${microbatch} × ${sequence} tokens`;
   const saving = `${recompute === "none" ? "" : `, recompute ${recompute}`}${zero === 0 ? "" : `, ZeRO-${zero}`}`;
   const products =
     plan.matrixPrecision === undefined ? "" : ` with ${plan.matrixPrecision} products`;
-  return `${degrees}${pipeline}, ${batch}, ${plan.precision}${products}${saving}`;
+  return `${degrees}${folded}${pipeline}, ${batch}, ${plan.precision}${products}${saving}`;
 }
