@@ -129,6 +129,22 @@ test("nothing is removed before the new checkpoint and the pointer to it are on 
   );
 });
 
+test("a name is changed within its directory only, so that no other file system is in between", () => {
+  // A rename from a temporary directory elsewhere fails: pytorch-lightning#20270.
+  const disk = new MemoryFileSystem();
+  for (const step of [3, 3, 4]) {
+    const renames = planFor(disk, step, 1).filter((operation) => operation.kind === "rename");
+    expect(renames.length).toBeGreaterThan(1);
+    for (const { from, to } of renames) {
+      expect([from, to].map((path) => path.slice(0, path.lastIndexOf("/")))).toEqual([
+        directory,
+        directory,
+      ]);
+    }
+    commit(disk, step, 1);
+  }
+});
+
 test("the pointer names the checkpoint committed last, and the newest kept are the newest there were", () => {
   const disk = new MemoryFileSystem();
   for (const step of [1, 2, 3, 4, 5]) commit(disk, step, 3);

@@ -80,7 +80,13 @@ export {
   tunerCandidates,
 } from "./cost/nccl/tuner.ts";
 export { type NcclEnvironment, ncclEnvironment } from "./cost/nccl/environment.ts";
-export { type NcclPrediction, predictNccl, tunerShape } from "./cost/nccl/predict.ts";
+export { type ElasticFabric, elasticFabric } from "./cost/nccl/elastic-fabric.ts";
+export {
+  type NcclPrediction,
+  type PredictionOptions,
+  predictNccl,
+  tunerShape,
+} from "./cost/nccl/predict.ts";
 export { type Extent, extentOf } from "./cost/extent.ts";
 export { type Rings, ringsInside } from "./cost/rings.ts";
 export {

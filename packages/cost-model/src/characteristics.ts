@@ -45,6 +45,8 @@ export interface Characteristics {
   readonly demand: Watts;
   /** Of the memory bandwidth, by a kernel that streams. */
   readonly memory: number;
+  /** The same of single memory-bound kernels, by "kind/form/pass", where they were measured; above 1 in a cache. */
+  readonly streaming?: Readonly<Record<string, number>>;
   /** Between two kernels on the device: start, ramp and drain. */
   readonly gap: Seconds;
   /** Host time to launch one operator with its framework code; 0 where kernels are called directly. */

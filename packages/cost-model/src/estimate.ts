@@ -22,6 +22,7 @@ import {
 } from "./pipeline-time.ts";
 import { Prices, type PricesOptions } from "./prices.ts";
 import { type PlanCosts, planCosts, sumOnRank } from "./plan-costs.ts";
+import { shapeKey } from "./shape-key.ts";
 import type { StepOptions } from "./step-costs.ts";
 
 /** Seconds of a step by cause; they sum to the step. Seen from the busiest pipeline rank. */
@@ -89,18 +90,25 @@ export function estimator(o: EstimatorOptions): (plan: Plan) => Estimate {
   const overhead = device.kind === "cpu" ? hostOverhead : gpuOverhead;
   const makespan = o.makespan ?? closedFormMakespan;
   return (plan) => {
+    if (plan.pipelines !== undefined) {
+      const reason = `${plan.dp} pipelines that differ are not priced; use stages of one width, the same in each`;
+      return { ok: false, reason };
+    }
     const needed = ranks(plan);
     if (needed > cluster.devices) {
       const reason = `tp(${plan.tp}) x dp(${plan.dp}) x pp(${plan.pp}) = ${needed} ranks, but the cluster has ${cluster.devices} devices`;
       return { ok: false, reason };
     }
-    const needs = memoryOf(model, plan, prices.stages(plan), overhead);
+    const key = shapeKey(plan);
+    const list = prices.stages(plan);
+    const held = prices.held(plan, list, key, overhead);
+    const needs = memoryOf(model, plan, list, overhead, held);
     if (o.checkMemory !== false && needs.total > device.memory) {
       return { ok: false, reason: outOfMemory(needs, device.memory, device.name), memory: needs };
     }
     let costs: PlanCosts;
     try {
-      costs = planCosts(prices, plan);
+      costs = planCosts(prices, plan, key);
     } catch (error) {
       if (error instanceof TriremeError && error.code === "PRECISION") {
         return { ok: false, reason: error.message, memory: needs };

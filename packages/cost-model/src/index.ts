@@ -29,3 +29,29 @@ export {
 export { stageActivations, stageWorkspace } from "./activation-memory.ts";
 export { type EnergyOptions, type StepEnergy, stepEnergy } from "./energy.ts";
 export { type TrainingCost, type TrainingOptions, trainingCost } from "./training-cost.ts";
+export {
+  type CalibrationOptions,
+  type HardwareProfile,
+  type ProfilePricerOptions,
+  calibrate,
+  profilePricer,
+  profileSupports,
+} from "./calibration/calibrate.ts";
+export {
+  type ErrorReport,
+  type ErrorSummary,
+  type KindErrors,
+} from "./calibration/error-report.ts";
+export { type Measurement } from "./calibration/measurement.ts";
+export { parseMeasurements } from "./calibration/parse-measurements.ts";
+export { type Support, type Supported } from "./calibration/support.ts";
+export { overlapContention } from "./overlap.ts";
+export {
+  type Inference,
+  type InferenceCost,
+  type InferenceMemory,
+  type InferenceOptions,
+  inferenceCost,
+} from "./inference/inference-cost.ts";
+export { type PassTime } from "./inference/forward-pass.ts";
+export { type Speculation, acceptedTokens } from "./inference/speculation.ts";

@@ -80,9 +80,14 @@ export function memory(o: {
   return memoryOf(o.model, o.plan, stageList(o.model, o.plan), o.overhead ?? gpuOverhead);
 }
 
-/** The same from the list of the plan's stages. */
-export function memoryOf(m: Model, p: Plan, list: StageList, overhead: MemoryOverhead): Memory {
-  const held = list.rankKinds.map((rank) => heldBy(m, p, list, rank, overhead));
+/** The same from the list of the plan's stages, and what their ranks hold (`heldByKind`). */
+export function memoryOf(
+  m: Model,
+  p: Plan,
+  list: StageList,
+  overhead: MemoryOverhead,
+  held: readonly Held[] = heldByKind(m, p, list, overhead),
+): Memory {
   const byRank: RankMemory[] = [];
   let worst: RankMemory | undefined;
   for (let rank = 0; rank < p.pp; rank++) {
@@ -95,8 +100,18 @@ export function memoryOf(m: Model, p: Plan, list: StageList, overhead: MemoryOve
   return { ...worst!, ranks: byRank };
 }
 
+/** What each kind of pipeline rank holds: the same for all plans that shape their kernels alike. */
+export function heldByKind(
+  m: Model,
+  p: Plan,
+  list: StageList,
+  overhead: MemoryOverhead,
+): readonly Held[] {
+  return list.rankKinds.map((rank) => heldBy(m, p, list, rank, overhead));
+}
+
 /** What a pipeline rank holds: parameters, and activations of one microbatch through all its chunks. */
-interface Held {
+export interface Held {
   readonly parameters: number;
   /** Of them routed experts'. */
   readonly experts: number;
@@ -145,17 +160,17 @@ function rankMemory(
 ): RankMemory {
   const { workspace } = held;
   const element = bytesOf(p.precision);
-  // What ZeRO shares out: dense parameters over one group of replicas, routed experts over another.
-  const shared = (all: number, experts: number, from: 1 | 2 | 3): number =>
-    p.zero < from ? all : (all - experts) / (p.dp * p.cp) + experts / expertReplicas(p);
   // ZeRO-3 holds its share, and two layers at a time in full.
   const gathered = p.zero === 3 ? Math.min(1, (2 * p.pp) / m.layers) * held.parameters : 0;
-  const stored = Math.min(held.parameters, shared(held.parameters, held.experts, 3) + gathered);
+  const stored = Math.min(
+    held.parameters,
+    sharedOut(p, held.parameters, held.experts, 3) + gathered,
+  );
   const weights = stored * element - quantisedAway(m, p, held, stored);
-  const trained = (from: 1 | 2): number => shared(held.trainable, held.trainableExperts, from);
-  const gradients = trained(2) * bytesOf(p.gradientPrecision);
+  const gradients =
+    sharedOut(p, held.trainable, held.trainableExperts, 2) * bytesOf(p.gradientPrecision);
   const state = p.offload === "optimizer" ? 0 : p.precision === "fp32" ? 8 : 12;
-  const optimizer = trained(1) * state;
+  const optimizer = sharedOut(p, held.trainable, held.trainableExperts, 1) * state;
   const lost = overhead.fixed + overhead.fragmentation * (activations + workspace);
   return {
     rank,
@@ -167,6 +182,11 @@ function rankMemory(
     overhead: lost,
     total: weights + gradients + optimizer + activations + workspace + lost,
   };
+}
+
+/** What ZeRO leaves a rank from a stage on: dense parameters go over one group of replicas, routed experts over another. */
+function sharedOut(p: Plan, all: number, experts: number, from: 1 | 2 | 3): number {
+  return p.zero < from ? all : (all - experts) / (p.dp * p.cp) + experts / expertReplicas(p);
 }
 
 /** Bytes that frozen matrices save when they are kept in 8 or 4 bits (with NF4's scale for each 64 numbers, itself in 8 bits). */

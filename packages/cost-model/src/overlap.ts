@@ -6,7 +6,7 @@
 import type { Seconds } from "@trireme/core";
 
 /** Fraction of the device that a running collective keeps from compute. */
-const contention = 0.17;
+export const overlapContention = 0.17;
 
 /**
  * Seconds that communication of `time` adds to compute of `behind`, at least `least` of it before or
@@ -14,5 +14,5 @@ const contention = 0.17;
  */
 export function overlapped(time: Seconds, behind: Seconds, least: Seconds): Seconds {
   const exposed = Math.min(time, Math.max(time - behind, least));
-  return exposed + contention * (time - exposed);
+  return exposed + overlapContention * (time - exposed);
 }

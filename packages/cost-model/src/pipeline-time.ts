@@ -76,13 +76,26 @@ export function pipelineFrom(
 
 /** Work of each pipeline rank on one microbatch: forward and backward of all its chunks. */
 export function workByRank(c: PipelineCosts): Float64Array {
-  return sumByRank(c, (s) => c.forward[s]! + c.backward[s]!);
+  const work = sumByRank(c, c.forward);
+  const backward = sumByRank(c, c.backward);
+  for (let rank = 0; rank < work.length; rank++) work[rank]! += backward[rank]!;
+  return work;
 }
 
 /** Of two copies of the stages, a microbatch runs through one. */
-function sumByRank(c: PipelineCosts, of: (stage: number) => number): Float64Array {
-  const share = c.forward.length / c.onRank.reduce((n, held) => n + held.length, 0);
-  return Float64Array.from(c.onRank, (held) => held.reduce((sum, s) => sum + share * of(s), 0));
+function sumByRank({ onRank }: PipelineCosts, of: Float64Array): Float64Array {
+  const sums = new Float64Array(onRank.length);
+  let held = 0;
+  for (let rank = 0; rank < sums.length; rank++) {
+    const stages = onRank[rank]!;
+    held += stages.length;
+    let sum = 0;
+    for (let i = 0; i < stages.length; i++) sum += of[stages[i]!]!;
+    sums[rank] = sum;
+  }
+  const share = of.length / held;
+  if (share !== 1) for (let rank = 0; rank < sums.length; rank++) sums[rank]! *= share;
+  return sums;
 }
 
 /** Time that one microbatch makes a rank wait for its messages: each chunk receives or sends twice. */
@@ -133,12 +146,13 @@ function idle(c: PipelineCosts, work: Seconds, w: Seconds): Seconds {
 /** The closed form. */
 export function closedFormMakespan(c: PipelineCosts): Seconds {
   const work = workByRank(c);
-  const weights = sumByRank(c, (s) => c.weightGradient[s]!);
+  const weights = sumByRank(c, c.weightGradient);
   const sends = exposedSends(c);
   let pace = 0;
   let busiest = 0;
   let sum = 0;
-  for (const [rank, w] of work.entries()) {
+  for (let rank = 0; rank < work.length; rank++) {
+    const w = work[rank]!;
     if (w > pace) {
       pace = w;
       busiest = rank;

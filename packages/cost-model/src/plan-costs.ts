@@ -8,10 +8,10 @@ import {
   bytesOf,
   expertReplicas,
   replicaCollectives,
-  stageParameters,
 } from "@trireme/workload";
 import type { Communication } from "./groups.ts";
-import { type PlanPrices, type Prices, stageOf } from "./prices.ts";
+import { type PlanPrices, type Prices, parametersOf, stageOf } from "./prices.ts";
+import { shapeKey } from "./shape-key.ts";
 import { shardingCosts } from "./stage-costs.ts";
 import type { StageList } from "./stage-list.ts";
 
@@ -44,12 +44,12 @@ export interface PlanCosts {
 }
 
 /** Prices a plan. */
-export function planCosts(prices: Prices, plan: Plan): PlanCosts {
+export function planCosts(prices: Prices, plan: Plan, key: string = shapeKey(plan)): PlanCosts {
   const { model } = prices;
-  const own = prices.of(plan);
+  const own = prices.of(plan, key);
   const { list, communication } = own;
   const kinds: KindCosts[] = [];
-  for (const s of list.kinds) kinds.push(kindCosts(model, plan, s, own));
+  for (const s of list.kinds) kinds.push(kindCosts(plan, s, own));
   const boundary = plan.pp > 1 ? boundaryBytes(model, plan) : 0;
   return {
     own,
@@ -72,17 +72,15 @@ export function sumOnRank(
   return sum;
 }
 
-function kindCosts(m: Model, p: Plan, s: Stage, own: PlanPrices): KindCosts {
+function kindCosts(p: Plan, s: Stage, own: PlanPrices): KindCosts {
   const costs = stageOf(own, s);
   const { compute, exposed } = costs;
   const { blocks } = own.shape;
-  const held = stageParameters(m, p, s);
-  const replicas = replicaCollectives(p, held);
+  const held = parametersOf(own, s);
+  const replicas = p.zero === 3 ? replicaCollectives(p, held) : [];
   const sharding = shardingCosts(p, s, costs, replicas, own.communication);
   const dense = held.trainable - held.trainableExperts;
-  // ZeRO leaves each replica the update of its share.
-  const share = (n: number, of: number): number => (p.zero >= 1 ? Math.ceil(n / of) : n);
-  const updated = share(dense, p.dp * p.cp) + share(held.trainableExperts, expertReplicas(p));
+  const updated = share(p, dense, p.dp * p.cp) + share(p, held.trainableExperts, expertReplicas(p));
   return {
     forward: compute.forward + exposed.forward + sharding.forward,
     recompute: compute.recompute + exposed.recompute,
@@ -97,6 +95,11 @@ function kindCosts(m: Model, p: Plan, s: Stage, own: PlanPrices): KindCosts {
     gradientBytes: dense * bytesOf(p.gradientPrecision),
     expertGradientBytes: held.trainableExperts * bytesOf(p.gradientPrecision),
   };
+}
+
+/** ZeRO leaves each of `replicas` the update of its share of `n` parameters. */
+function share(p: Plan, n: number, replicas: number): number {
+  return p.zero >= 1 ? Math.ceil(n / replicas) : n;
 }
 
 /** Scatter/gather puts the boundary together again among the tensor-parallel ranks that receive it. */

@@ -1,5 +1,5 @@
 /** Prices of single operators: from what a device is, or from what was measured on it. */
-import { TriremeError, type Seconds, nearestName } from "@trireme/core";
+import { type FlopsPerSecond, type Seconds, TriremeError, nearestName } from "@trireme/core";
 import type { Accelerator, Precision } from "@trireme/topology";
 import type { Operator } from "@trireme/workload";
 import {
@@ -26,6 +26,8 @@ export interface RooflineOptions {
   readonly clock?: number;
   /** Devices that share their host's processors and memory, where the optimizer runs there; 8 when left out. */
   readonly devices?: number;
+  /** What the device sustains, where that was measured (`calibrate`); its architecture's when left out. */
+  readonly characteristics?: Characteristics;
 }
 
 /**
@@ -35,7 +37,7 @@ export interface RooflineOptions {
 const routingOperators = 24;
 const permutationOperators = 6;
 
-/** Rounding of the mask's diagonal and the start of each block of queries, in positions (FlashAttention-2, Figs. 5 and 6). */
+/** On a device of many multiprocessors, rounding of the mask's diagonal and the start of each block of queries, in positions (FlashAttention-2, Figs. 5 and 6). */
 const causalRamp = 450;
 /** The same without a mask. */
 const fullRamp = 150;
@@ -54,6 +56,82 @@ function attentionFractions(c: Characteristics, form: string): AttentionFraction
   return form.startsWith("flash3") ? (older[3] ?? c.attention) : c.attention;
 }
 
+/** What kernels run on: a device, as far as it sustains its datasheet. */
+export interface Kernels {
+  readonly accelerator: Accelerator;
+  /** Dense peak in the plan's precision. */
+  readonly peak: FlopsPerSecond;
+  readonly characteristics: Characteristics;
+  /** Fraction of the full clock. */
+  readonly clock: number;
+  /** Devices of its host. */
+  readonly devices: number;
+}
+
+/**
+ * What a device computes with; throws TriremeError "PRECISION" when it does not compute in `precision`.
+ */
+export function kernelsOf(
+  a: Accelerator,
+  precision: Precision,
+  options: RooflineOptions = {},
+): Kernels {
+  const peak = a.peak[precision];
+  if (peak === undefined) {
+    const near =
+      precision === "bf16" && a.peak.fp16 !== undefined ? "fp16" : Object.keys(a.peak).join(", ");
+    throw new TriremeError("PRECISION", `${a.name} has no ${precision} arithmetic; use ${near}`);
+  }
+  return {
+    accelerator: a,
+    peak,
+    characteristics: options.characteristics ?? characteristics(a),
+    clock: options.clock ?? 1,
+    devices: options.devices ?? 8,
+  };
+}
+
+/** Time of an operator's kernel without the gap before it: by tiles and waves, by arithmetic, by bytes. */
+export function kernelTime(on: Kernels, op: Operator): Seconds {
+  const { accelerator: a, peak, clock, characteristics: c } = on;
+  const bandwidth = a.memoryBandwidth * c.memory;
+  if (op.kind === "gemm" || op.kind === "grouped-gemm") {
+    const [batch, rows, n, k] = op.shape;
+    // Each group has its part of the rows.
+    const m = op.kind === "gemm" ? rows! : rows! / batch!;
+    const quantised = quantisedForm(op.form);
+    const share = op.form.endsWith("-fused") ? c.grouped : 1;
+    const rate =
+      share *
+      clock *
+      (quantised === undefined ? peak * c.matrix : (a.peak[quantised] ?? 0) * c.quantised);
+    if (rate === 0) throw new TriremeError("PRECISION", `${a.name} has no ${op.form} arithmetic`);
+    if (a.kind !== "gpu") return Math.max(op.flops / rate, op.bytes / bandwidth);
+    const units = { rate, multiprocessors: a.multiprocessors, bandwidth };
+    return gemmTime(units, batch!, m, n!, k!, op.bytes);
+  }
+  if (op.kind === "attention") {
+    const [, , , sequence, headDim] = op.shape;
+    const fractions = attentionFractions(c, op.form);
+    const rate =
+      peak *
+      clock *
+      (headDim! >= 96 ? fractions.wide : fractions.narrow)[op.pass === "input-gradient" ? 1 : 0];
+    // Plain attention multiplies the narrow matrices of single heads, then reads and writes scores.
+    if (op.form.startsWith("plain")) return op.flops / rate + op.bytes / bandwidth;
+    const ramp = a.kind === "cpu" ? 0 : op.form.includes("full") ? fullRamp : causalRamp;
+    return Math.max((op.flops / rate) * (1 + ramp / sequence!), op.bytes / bandwidth);
+  }
+  if (op.form === "adamw-host") return hostUpdate(a, op, on.devices);
+  const measured = c.streaming?.[streamOf(op)];
+  return op.bytes / (measured === undefined ? bandwidth : a.memoryBandwidth * measured);
+}
+
+/** The name under which a memory-bound kernel's share of the bandwidth is kept where it was measured. */
+export function streamOf(op: Operator): string {
+  return `${op.kind}/${op.form}/${op.pass === "recompute" ? "forward" : op.pass}`;
+}
+
 /**
  * Times by mechanism: products by tiles and waves (`gemmTime`), attention by its arithmetic and
  * sequence length, everything else by the bytes it moves; memory traffic bounds each from below.
@@ -64,45 +142,8 @@ export function rooflinePricer(
   precision: Precision,
   options: RooflineOptions = {},
 ): Pricer {
-  const clock = options.clock ?? 1;
-  const peak = a.peak[precision];
-  if (peak === undefined) {
-    const near =
-      precision === "bf16" && a.peak.fp16 !== undefined ? "fp16" : Object.keys(a.peak).join(", ");
-    throw new TriremeError("PRECISION", `${a.name} has no ${precision} arithmetic; use ${near}`);
-  }
-  const c = characteristics(a);
-  const bandwidth = a.memoryBandwidth * c.memory;
-  const units = { rate: peak * clock * c.matrix, multiprocessors: a.multiprocessors, bandwidth };
-  const price = (op: Operator): Seconds => {
-    if (op.kind === "gemm" || op.kind === "grouped-gemm") {
-      const [batch, rows, n, k] = op.shape;
-      // Each group has its part of the rows.
-      const m = op.kind === "gemm" ? rows! : rows! / batch!;
-      const quantised = quantisedForm(op.form);
-      const share = op.form.endsWith("-fused") ? c.grouped : 1;
-      const rate =
-        share *
-        (quantised === undefined ? units.rate : (a.peak[quantised] ?? 0) * clock * c.quantised);
-      if (rate === 0) throw new TriremeError("PRECISION", `${a.name} has no ${op.form} arithmetic`);
-      if (a.kind !== "gpu") return Math.max(op.flops / rate, op.bytes / bandwidth);
-      return gemmTime({ ...units, rate }, batch!, m, n!, k!, op.bytes);
-    }
-    if (op.kind === "attention") {
-      const [, , , sequence, headDim] = op.shape;
-      const fractions = attentionFractions(c, op.form);
-      const rate =
-        peak *
-        clock *
-        (headDim! >= 96 ? fractions.wide : fractions.narrow)[op.pass === "input-gradient" ? 1 : 0];
-      // Plain attention multiplies the narrow matrices of single heads, then reads and writes scores.
-      if (op.form.startsWith("plain")) return op.flops / rate + op.bytes / bandwidth;
-      const ramp = op.form.includes("full") ? fullRamp : causalRamp;
-      return Math.max((op.flops / rate) * (1 + ramp / sequence!), op.bytes / bandwidth);
-    }
-    if (op.form === "adamw-host") return hostUpdate(a, op, options.devices ?? 8);
-    return op.bytes / bandwidth;
-  };
+  const kernels = kernelsOf(a, precision, options);
+  const c = kernels.characteristics;
   const known = new Map<string, { readonly op: Operator; readonly time: Seconds }>();
   return {
     operator(op) {
@@ -111,7 +152,7 @@ export function rooflinePricer(
       if (found !== undefined && found.op.bytes === op.bytes && found.op.flops === op.flops) {
         return found.time;
       }
-      const time = price(op) + c.gap;
+      const time = kernelTime(kernels, op) + c.gap;
       known.set(op.key, { op, time });
       return time;
     },

@@ -3,10 +3,19 @@
  * stages by number. It only remembers, so that a plan costs the same whatever was priced before.
  */
 import { type Cluster, hostOf } from "@trireme/topology";
-import { type Model, type Plan, type Stage, countForms, layerForms } from "@trireme/workload";
+import {
+  type Model,
+  type Plan,
+  type Stage,
+  type StageParameters,
+  countForms,
+  layerForms,
+  stageParameters,
+} from "@trireme/workload";
 import { type BlockPrices, type UpdateTimes, blockPrices } from "./block-prices.ts";
 import { sustainedClock } from "./characteristics.ts";
 import { type Communication, type Network, communication, network } from "./groups.ts";
+import { type Held, type MemoryOverhead, heldByKind } from "./memory.ts";
 import { type Pricer, rooflinePricer } from "./pricer.ts";
 import { shapeKey } from "./shape-key.ts";
 import { type StageCosts, stageCosts } from "./stage-costs.ts";
@@ -24,6 +33,8 @@ interface Shape {
   readonly blocks: BlockPrices;
   /** By layers of each form, ends, and what hides collectives. */
   readonly stages: Map<number | string, StageCosts>;
+  /** By the same. */
+  readonly parameters: Map<number | string, StageParameters>;
 }
 
 /** A plan's part of the prices. */
@@ -36,14 +47,32 @@ export interface PlanPrices {
   readonly list: StageList;
 }
 
-/** One microbatch through a stage of the plan. */
-export function stageOf({ model, plan, shape }: PlanPrices, s: Stage): StageCosts {
-  const { blocks, stages: known } = shape;
+/** What tells the stages of one shape apart. */
+function stageKey({ model, plan }: PlanPrices, s: Stage): number | string {
   const ends = (s.embedding ? 2 : 0) + (s.head ? 1 : 0);
   const hiding = (plan.overlapGradientProducts ? 2 : 0) + (plan.overlapTensorParallel ? 1 : 0);
   const place = 16 * s.layers + 4 * ends + hiding;
   const even = layerForms(model).length === 1;
-  const key = even ? place : `${place} ${countForms(model, s.firstLayer, s.layers).join(" ")}`;
+  return even ? place : `${place} ${countForms(model, s.firstLayer, s.layers).join(" ")}`;
+}
+
+/** Parameters of a stage of the plan. */
+export function parametersOf(own: PlanPrices, s: Stage): StageParameters {
+  const known = own.shape.parameters;
+  const key = stageKey(own, s);
+  let held = known.get(key);
+  if (held === undefined) {
+    held = stageParameters(own.model, own.plan, s);
+    known.set(key, held);
+  }
+  return held;
+}
+
+/** One microbatch through a stage of the plan. */
+export function stageOf(own: PlanPrices, s: Stage): StageCosts {
+  const { model, plan, shape } = own;
+  const { blocks, stages: known } = shape;
+  const key = stageKey(own, s);
   let costs = known.get(key);
   if (costs === undefined) {
     costs = stageCosts(blocks, model, plan, s);
@@ -62,6 +91,8 @@ export class Prices {
   readonly #shapes = new Map<string, Shape>();
   readonly #updates: UpdateTimes = new Map();
   readonly #lists = new Map<string, StageList>();
+  /** By list of stages, then by shape. */
+  readonly #held = new WeakMap<StageList, Map<string, readonly Held[]>>();
 
   constructor(o: PricesOptions) {
     this.model = o.model;
@@ -71,19 +102,34 @@ export class Prices {
   }
 
   /** What `plan` needs of them; throws TriremeError "PRECISION" like `rooflinePricer`. */
-  of(plan: Plan): PlanPrices {
+  of(plan: Plan, key: string = shapeKey(plan)): PlanPrices {
     const pricer = this.#pricer ?? this.#roofline(plan.precision);
     const talk = communication(this.#network, plan, this.model.experts?.active);
-    const key = shapeKey(plan);
     let shape = this.#shapes.get(key);
     if (shape === undefined) {
       shape = {
         blocks: blockPrices(this.model, plan, pricer, talk, this.#updates),
         stages: new Map(),
+        parameters: new Map(),
       };
       this.#shapes.set(key, shape);
     }
     return { model: this.model, plan, pricer, communication: talk, shape, list: this.stages(plan) };
+  }
+
+  /** What the ranks of `plan` hold, by kind of rank; `key` is the plan's `shapeKey`. */
+  held(plan: Plan, list: StageList, key: string, overhead: MemoryOverhead): readonly Held[] {
+    let byShape = this.#held.get(list);
+    if (byShape === undefined) {
+      byShape = new Map();
+      this.#held.set(list, byShape);
+    }
+    let held = byShape.get(key);
+    if (held === undefined) {
+      held = heldByKind(this.model, plan, list, overhead);
+      byShape.set(key, held);
+    }
+    return held;
   }
 
   /** The stages of `plan`. */

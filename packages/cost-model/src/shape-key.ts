@@ -22,9 +22,9 @@ const placing: ReadonlySet<string> = new Set<keyof Plan>([
 /** The key. Beside the fields: whether gradients accumulate, and whether anything is sharded over replicas. */
 export function shapeKey(p: Plan): string {
   let key = `${microbatches(p) > 1} ${p.dp * p.cp > 1}`;
-  for (const [name, value] of Object.entries<unknown>({ ...p })) {
+  for (const [name, value] of Object.entries<Plan[keyof Plan]>({ ...p })) {
     if (placing.has(name)) continue;
-    key += ` ${name} ${typeof value === "string" ? value : JSON.stringify(value)}`;
+    key += ` ${name} ${typeof value === "object" ? JSON.stringify(value) : value}`;
   }
   return key;
 }

@@ -1,5 +1,11 @@
 export { type Document, type SplitOptions, splitDocuments } from "./document.ts";
 export { keyedPermutation } from "./keyed-permutation.ts";
+export {
+  type CanonicalPartition,
+  type CanonicalPartitionOptions,
+  canonicalPartition,
+} from "./canonical/partition.ts";
+export { type ShardShuffle, type ShardShuffleOptions, shuffleShards } from "./canonical/shuffle.ts";
 export { type Tokenizer, type Tokens, restoreTokenizer } from "./tokenizer.ts";
 export { byteTokenizer } from "./byte-tokenizer.ts";
 export { characterTokenizer } from "./character-tokenizer.ts";

@@ -18,6 +18,16 @@ test("Megatron's vectors", () => {
   expect(all([2, 2])).toBe("0 1 0 1");
 });
 
+test("no sources, empty ones and one alone are blends as well", () => {
+  // Lists of validation sets divide by their total: Megatron-Bridge#2101.
+  const of = (sizes: number[]) => [...exhaustiveBlend(sizes).sources];
+  expect(of([])).toEqual([]);
+  expect(of([0, 0])).toEqual([]);
+  expect(of([0, 3, 0])).toEqual([1, 1, 1]);
+  expect([...blend({ weights: [0, 2], length: 3, sizes: [0, 3] }).taken]).toEqual([0, 3]);
+  expect(blend({ weights: [1, 1], length: 0 }).sources).toHaveLength(0);
+});
+
 const weights = fc.array(fc.double({ min: 0.001, max: 1, noNaN: true }), {
   minLength: 1,
   maxLength: 6,

@@ -1,29 +1,40 @@
 /**
  * Compiles the kernels and writes their bytes, as base64, into src/kernels/module.ts, which is
- * checked in: users and workers need neither the compiler nor a file next to the code.
- * `node assembly/build.mjs` writes; `compileKernels()` only returns the bytes (the tests use it to
- * see that the checked-in ones are current).
+ * checked in: users and workers need neither the compiler nor a file next to the code. The products
+ * with fused multiply-adds go into fused-module.ts likewise. `node assembly/build.mjs` writes;
+ * `compileModule()` only returns the bytes (the tests use it to see that the checked-in ones are
+ * current).
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import asc from "assemblyscript/asc";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
-const target = new URL("../src/kernels/module.ts", import.meta.url);
+
+/** What is compiled, with which features of WebAssembly, and how it is checked in. */
+export const modules = {
+  kernels: { entry: "index.ts", features: "simd,threads", file: "module.ts", name: "kernelModule" },
+  fused: {
+    entry: "fused.ts",
+    features: "simd,threads,relaxed-simd",
+    file: "fused-module.ts",
+    name: "fusedModule",
+  },
+};
 
 /** @returns {Promise<Uint8Array>} the module's bytes */
-export async function compileKernels() {
+export async function compileModule({ entry, features }) {
   let binary;
   let messages = "";
   const { error } = await asc.main(
     [
-      "index.ts",
+      entry,
       "--outFile",
       "kernels.wasm",
       "--baseDir",
       folder,
       "--enable",
-      "simd,threads",
+      features,
       "--importMemory",
       "--sharedMemory",
       "--maximumMemory",
@@ -58,17 +69,20 @@ export async function compileKernels() {
   return binary;
 }
 
-/** @param {Uint8Array} binary @returns {string} the text of src/kernels/module.ts */
-export function moduleSource(binary) {
+/** @returns {string} the text of the TypeScript file that holds the bytes */
+export function moduleSource(binary, { name }) {
   const base64 = Buffer.from(binary).toString("base64");
-  return `/** The compiled kernels, ${binary.length} bytes of WebAssembly in base64: made by assembly/build.mjs, not by hand. */
-export const kernelModule: string =
+  return `/** ${binary.length} bytes of WebAssembly in base64: made by assembly/build.mjs, not by hand. */
+export const ${name}: string =
   "${base64}";
 `;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const binary = await compileKernels();
-  await writeFile(target, moduleSource(binary));
-  process.stdout.write(`${binary.length} bytes of kernels\n`);
+  for (const module of Object.values(modules)) {
+    const binary = await compileModule(module);
+    const target = new URL(`../src/kernels/${module.file}`, import.meta.url);
+    await writeFile(target, moduleSource(binary, module));
+    process.stdout.write(`${module.file}: ${binary.length} bytes of kernels\n`);
+  }
 }

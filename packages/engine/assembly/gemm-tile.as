@@ -11,6 +11,14 @@ import { loadPartial, storePartial } from "./vector-math";
 export const TILE_ROWS: i32 = 4;
 export const TILE_COLUMNS: i32 = 8;
 
+/** x y + sum: rounded twice, or, in the fused module, once where the processor does that. */
+// @ts-ignore: decorator
+@inline
+function multiplyAdd(x: v128, y: v128, sum: v128): v128 {
+  if (ASC_FEATURE_RELAXED_SIMD) return f32x4.relaxed_madd(x, y, sum);
+  return f32x4.add(sum, f32x4.mul(x, y));
+}
+
 /**
  * C[rows, n] = alpha * A B + beta * C for at most TILE_ROWS rows of A as stored, each with its k
  * side by side. Strides are bytes from row to row.
@@ -50,17 +58,17 @@ export function multiplyRows(
       const b0 = v128.load(b);
       const b1 = v128.load(b, 16);
       let x = v128.load32_splat(row0);
-      c00 = f32x4.add(c00, f32x4.mul(x, b0));
-      c01 = f32x4.add(c01, f32x4.mul(x, b1));
+      c00 = multiplyAdd(x, b0, c00);
+      c01 = multiplyAdd(x, b1, c01);
       x = v128.load32_splat(row1);
-      c10 = f32x4.add(c10, f32x4.mul(x, b0));
-      c11 = f32x4.add(c11, f32x4.mul(x, b1));
+      c10 = multiplyAdd(x, b0, c10);
+      c11 = multiplyAdd(x, b1, c11);
       x = v128.load32_splat(row2);
-      c20 = f32x4.add(c20, f32x4.mul(x, b0));
-      c21 = f32x4.add(c21, f32x4.mul(x, b1));
+      c20 = multiplyAdd(x, b0, c20);
+      c21 = multiplyAdd(x, b1, c21);
       x = v128.load32_splat(row3);
-      c30 = f32x4.add(c30, f32x4.mul(x, b0));
-      c31 = f32x4.add(c31, f32x4.mul(x, b1));
+      c30 = multiplyAdd(x, b0, c30);
+      c31 = multiplyAdd(x, b1, c31);
       row0 += 4;
       row1 += 4;
       row2 += 4;
@@ -118,17 +126,17 @@ export function multiplyColumns(
       const b0 = v128.load(b);
       const b1 = v128.load(b, 16);
       let x = v128.load32_splat(at, 0);
-      c00 = f32x4.add(c00, f32x4.mul(x, b0));
-      c01 = f32x4.add(c01, f32x4.mul(x, b1));
+      c00 = multiplyAdd(x, b0, c00);
+      c01 = multiplyAdd(x, b1, c01);
       x = v128.load32_splat(at, 4);
-      c10 = f32x4.add(c10, f32x4.mul(x, b0));
-      c11 = f32x4.add(c11, f32x4.mul(x, b1));
+      c10 = multiplyAdd(x, b0, c10);
+      c11 = multiplyAdd(x, b1, c11);
       x = v128.load32_splat(at, 8);
-      c20 = f32x4.add(c20, f32x4.mul(x, b0));
-      c21 = f32x4.add(c21, f32x4.mul(x, b1));
+      c20 = multiplyAdd(x, b0, c20);
+      c21 = multiplyAdd(x, b1, c21);
       x = v128.load32_splat(at, 12);
-      c30 = f32x4.add(c30, f32x4.mul(x, b0));
-      c31 = f32x4.add(c31, f32x4.mul(x, b1));
+      c30 = multiplyAdd(x, b0, c30);
+      c31 = multiplyAdd(x, b1, c31);
       at += aStride;
       b += TILE_COLUMNS * 4;
     }

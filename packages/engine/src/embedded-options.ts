@@ -21,7 +21,7 @@ export interface EmbeddedRuntimeOptions {
   readonly router?: RouterOptions;
   /** Where the scales of FP8 operands come from (`plan.matrixPrecision: fp8`); default current. */
   readonly fp8Scaling?: Fp8Scaling;
-  /** Who makes the matrix products: the kernels (default), or the system's OpenBLAS. */
+  /** Who makes the matrix products: the kernels (default `wasm`), or something faster. */
   readonly gemm?: GemmChoice;
   /** Silent data corruption: injected, and looked for. */
   readonly corruption?: CorruptionOptions;

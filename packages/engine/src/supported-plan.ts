@@ -13,6 +13,11 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
       "contextExchange ring",
     ],
     [
+      `${plan.dp} pipelines that differ`,
+      plan.pipelines !== undefined,
+      "stages of one width, the same in each",
+    ],
+    [
       `recompute ${plan.recompute}`,
       plan.recompute === "operators" || plan.recompute === "rematerialise",
       "recompute none, selective or full",

@@ -179,17 +179,25 @@ class StageRun {
   head(tape: Tape, x: Variable, tied: boolean): Variable {
     const { tensor } = this.#parallel;
     const last = this.#norm(tape, "ln_f", x);
-    const all = tensor === undefined ? last : enterTensorParallel(tape, last, tensor);
     const weight = this.#get(tied ? "wte.weight" : "lm_head.weight");
-    return linear(tape, all, weight, { transposed: true, exact: true });
+    const options = { transposed: true, exact: true };
+    if (tensor === undefined) return linear(tape, last, weight, options);
+    const { y: all, drop } = enterTensorParallel(tape, last, tensor);
+    const logits = linear(tape, all, weight, options);
+    drop();
+    return logits;
   }
 
   /** The first product of a pair: its columns are shared out. */
   #enter(tape: Tape, x: Variable, name: string, biased: boolean): Variable {
     const { tensor } = this.#parallel;
-    const all = tensor === undefined ? x : enterTensorParallel(tape, x, tensor);
+    const weight = this.#get(`${name}.weight`);
     const bias = biased ? this.#get(`${name}.bias`) : undefined;
-    return linear(tape, all, this.#get(`${name}.weight`), { bias });
+    if (tensor === undefined) return linear(tape, x, weight, { bias });
+    const { y: all, drop } = enterTensorParallel(tape, x, tensor);
+    const product = linear(tape, all, weight, { bias });
+    drop();
+    return product;
   }
 
   /** The second product of a pair: its rows are shared out. */

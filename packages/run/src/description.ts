@@ -2,7 +2,7 @@
  * What a run file may say, as written: sections of plain data in which everything derivable may be
  * left out. `schema.ts` checks it, `resolve.ts` makes it whole.
  */
-import type { ModelOptions, PipelineSchedule, Plan, PlanAxis } from "@trireme/workload";
+import type { ModelOptions, PipelineSchedule, Pipelines, Plan, PlanAxis } from "@trireme/workload";
 
 /** Each field may be left out, and is read-only all the way down. */
 type Written<T> = { readonly [K in keyof T]?: T[K] | undefined };
@@ -61,6 +61,8 @@ export interface PlanSection {
   readonly sequence?: number | undefined;
   readonly schedule?: PipelineSchedule | undefined;
   readonly stageLayers?: readonly number[] | undefined;
+  readonly pipelines?: Pipelines | undefined;
+  readonly pipelineBatches?: readonly number[] | undefined;
   readonly sequenceParallel?: boolean | undefined;
   readonly scatterGather?: boolean | undefined;
   readonly recompute?: Plan["recompute"] | undefined;

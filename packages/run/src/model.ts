@@ -52,21 +52,50 @@ function build(
   }
   const name = own.name ?? base?.name ?? d.name ?? "custom";
   const widths = base === undefined ? {} : scaledWidths(base, own, hidden, heads);
-  const options = { ...base, ...widths, ...stated(own), name, layers, hidden, heads, vocab };
+  const kept = base === undefined ? {} : unlessReplaced(base, own);
+  const options = { ...kept, ...widths, ...stated(own), name, layers, hidden, heads, vocab };
   return resolution.attempt(["model"], own, () => defineModel(options));
 }
 
-/** A preset made wider or narrower keeps its proportions: head groups, and the inner width. */
+/** Fields whose default follows from another: where a file changes that one, the preset's value goes. */
+const following: Readonly<Partial<Record<keyof ModelSection, readonly (keyof Model)[]>>> = {
+  norm: ["normBias"],
+  bias: ["qkvBias", "outputBias"],
+  block: ["sharedNorm"],
+  latent: ["headDim", "kvHeads"],
+};
+
+/** The preset without what follows from a field that the file changes. */
+function unlessReplaced(base: Model, own: ModelSection): Partial<Model> {
+  const gone = new Set<string>(
+    Object.entries(following).flatMap(([field, followers]) =>
+      Reflect.get(own, field) === undefined ? [] : followers,
+    ),
+  );
+  return Object.fromEntries(Object.entries(base).filter(([key]) => !gone.has(key)));
+}
+
+/** A preset made wider or narrower keeps its proportions: head groups, and the inner widths. */
 function scaledWidths(
   base: Model,
   own: ModelSection,
   hidden: number,
   heads: number,
-): Partial<Pick<Model, "headDim" | "kvHeads" | "ffn">> {
+): Partial<Pick<Model, "headDim" | "kvHeads" | "ffn" | "experts">> {
   if (own.hidden === undefined && own.heads === undefined) return {};
+  const scaled = (width: number): number => Math.round((hidden * width) / base.hidden);
+  const { experts } = base;
   return {
-    headDim: hidden / heads,
-    kvHeads: Math.max(1, Math.round((heads * base.kvHeads) / base.heads)),
-    ffn: Math.round((hidden * base.ffn) / base.hidden),
+    // A latent head is as wide as the latent says.
+    ...(base.latent === undefined && own.latent === undefined ? { headDim: hidden / heads } : {}),
+    ...(own.latent === undefined
+      ? { kvHeads: Math.max(1, Math.round((heads * base.kvHeads) / base.heads)) }
+      : {}),
+    ffn: scaled(base.ffn),
+    ...(experts === undefined
+      ? {}
+      : {
+          experts: { ...experts, ffn: scaled(experts.ffn), sharedFfn: scaled(experts.sharedFfn) },
+        }),
   };
 }

@@ -1,5 +1,5 @@
 /** The plan section resolved: degrees that fill the cluster, or the planner's answer. */
-import { type Model, type Plan, definePlan, ranks } from "@trireme/workload";
+import { type Model, type Pipelines, type Plan, definePlan, ranks } from "@trireme/workload";
 import { type Cluster, hostOf } from "@trireme/topology";
 import type { PlanSection } from "./description.ts";
 import { type Resolution, stated } from "./resolution.ts";
@@ -19,7 +19,10 @@ export function resolvePlan(
   planner: PlanResolver | undefined,
 ): Plan | undefined {
   if (written === "auto") return askPlanner(resolution, model, cluster, planner);
-  const dp = replicas(resolution, written, cluster.devices);
+  const dp =
+    written.pipelines === undefined
+      ? replicas(resolution, written, cluster.devices)
+      : pipelineCount(resolution, written, written.pipelines, cluster.devices);
   if (dp === undefined) return undefined;
   const arithmetic = precisions(cluster);
   const precision = written.precision ?? (arithmetic.includes("bf16") ? "bf16" : arithmetic[0]!);
@@ -40,7 +43,7 @@ export function resolvePlan(
     return resolution.problem(["plan", "matrixPrecision"], matrixPrecision, rule, "leave it out");
   }
   const plan = resolution.attempt(["plan"], written, () =>
-    definePlan(model, { ...stated(written), dp, precision }),
+    definePlan(model, { ...stated(written), ...(dp === 0 ? {} : { dp }), precision }),
   );
   if (plan !== undefined) noteDefaults(resolution, written, plan);
   return plan;
@@ -100,6 +103,21 @@ function replicas(resolution: Resolution, plan: PlanSection, devices: number): n
   const rule = `dp(${plan.dp}) x ${degrees} = ${product} ranks, but the cluster has ${devices} devices`;
   const fits = devices % width === 0 ? `dp ${devices / width}, or ` : "";
   return resolution.problem(["plan"], undefined, rule, `nearest: ${fits}${product} devices`);
+}
+
+/** Pipelines whose stages have as many ranks together as there are devices. */
+function pipelineCount(
+  resolution: Resolution,
+  plan: PlanSection,
+  pipelines: Pipelines,
+  devices: number,
+): number | undefined {
+  const widths = pipelines.map((stages) => stages.map((stage) => stage.tp).join("+"));
+  const total = pipelines.flat().reduce((sum, stage) => sum + stage.tp, 0);
+  // Without a stage, the plan's own rule says so.
+  if (total === devices || total === 0) return plan.dp ?? pipelines.length;
+  const rule = `pipelines of ${widths.join(", ")} = ${total} ranks, but the cluster has ${devices} devices`;
+  return resolution.problem(["plan", "pipelines"], undefined, rule, `nearest: ${total} devices`);
 }
 
 function noteValue(resolution: Resolution, key: string, value: unknown, from: string): void {

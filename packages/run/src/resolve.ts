@@ -77,6 +77,9 @@ function resolve(
 /** Ranks of the degrees as written. */
 function product(plan: RunDescription["plan"]): number {
   if (plan === "auto") return 1;
+  if (plan.pipelines !== undefined) {
+    return plan.pipelines.flat().reduce((sum, stage) => sum + stage.tp, 0) || 1;
+  }
   const { tp = 1, cp = 1, pp = 1, dp = 1 } = plan;
   return tp * cp * pp * dp;
 }

@@ -21,10 +21,10 @@ function plannerOf(dp: number): Planner {
     .plan();
 }
 
-/** Writes 40 documents of five tokens, each a number of its own. */
+/** Writes 40 documents of five tokens, each a number of its own from 1 on: 0 is padding. */
 export async function loaderFixture(): Promise<LoaderFixture> {
   const directory = mkdtempSync(join(tmpdir(), "trireme-loader-"));
-  const tokens = Int32Array.from({ length: 200 }, (_, i) => Math.floor(i / 5));
+  const tokens = Int32Array.from({ length: 200 }, (_, i) => 1 + Math.floor(i / 5));
   const ends = Float64Array.from({ length: 40 }, (_, i) => 5 * (i + 1));
   const prefix = join(directory, "numbers");
   await writeMegatronFiles(prefix, tokenDataset(tokens, ends, 50));

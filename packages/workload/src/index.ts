@@ -17,6 +17,7 @@ export {
 } from "./huggingface/model-from-hugging-face.ts";
 export { type ParameterCounts, parameters } from "./parameters.ts";
 export { pipelineSchedules } from "./plan-rules.ts";
+export { type PipelineStage, type Pipelines } from "./pipelines.ts";
 export {
   type Axis,
   type PipelineSchedule,
@@ -38,6 +39,7 @@ export {
   lossVocab,
   stageCopies,
   stageParameters,
+  stagedAxes,
   stages,
   stagesOnRank,
   vocabShard,

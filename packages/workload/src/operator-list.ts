@@ -5,7 +5,7 @@
 import type { Bytes, Flops } from "@trireme/core";
 import { type Model, isGated } from "./model.ts";
 import { type Operator, type Pass, operator } from "./operator.ts";
-import { type Plan, bytesOf, microbatches } from "./plan.ts";
+import { type Plan, bytesOf } from "./plan.ts";
 
 /** Work of one pass of a kernel. */
 export interface Work {
@@ -141,7 +141,7 @@ export class OperatorList {
       flops: 2 * rows * inner * out,
       bytes: operand * rows * (inner + out) + accumulate,
     });
-    if (apart && plan.zero < 2 && microbatches(plan) > 1) {
+    if (apart && plan.zero < 2 && plan.globalBatch > plan.dp * plan.microbatch) {
       const bytes = (e + 2 * bytesOf(plan.gradientPrecision)) * weights;
       this.push("add", "accumulate", "weight-gradient", [groups * inner, out], {
         flops: weights,

@@ -4,6 +4,7 @@ import { nearestDivisor } from "./model-rules.ts";
 import { decoderTokens } from "./encoder.ts";
 import { layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
+import { checkPipelines } from "./pipelines.ts";
 import type { Plan } from "./plan.ts";
 
 const counts = [
@@ -65,6 +66,7 @@ function fail(message: string): never {
 /** Throws TriremeError "PLAN" for the first rule that `p` breaks on `m`. */
 export function checkPlan(m: Model, p: Plan): void {
   checkValues(p);
+  checkPipelines(m, p);
   checkTensor(m, p);
   checkExperts(m, p);
   checkBatch(m, p);
@@ -202,7 +204,7 @@ function checkBatch(m: Model, p: Plan): void {
     );
   }
   const unit = p.dp * p.microbatch;
-  if (p.globalBatch % unit !== 0) {
+  if (p.pipelineBatches === undefined && p.globalBatch % unit !== 0) {
     const near = Math.max(1, Math.round(p.globalBatch / unit)) * unit;
     fail(
       `globalBatch ${p.globalBatch} is not a multiple of dp ${p.dp} × microbatch ${p.microbatch} = ${unit}; the nearest is ${near}`,
@@ -249,6 +251,7 @@ function checkPipeline(m: Model, p: Plan): void {
       `${p.schedule}: ${count} microbatches are not a multiple of pp ${p.pp}; the nearest is ${near}`,
     );
   }
+  if (p.pipelines !== undefined) return;
   if (p.stageLayers === undefined) {
     if (m.layers < stages) {
       fail(

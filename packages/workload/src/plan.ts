@@ -6,6 +6,7 @@
  */
 import { TriremeError } from "@trireme/core";
 import type { Model } from "./model.ts";
+import { type Pipelines, pipelineOf, withDegrees } from "./pipelines.ts";
 import { checkPlan, type pipelineSchedules } from "./plan-rules.ts";
 
 /**
@@ -48,6 +49,13 @@ export interface Plan {
   readonly schedule: PipelineSchedule;
   /** Transformer layers of each stage in model order; left out, they are spread evenly. */
   readonly stageLayers?: readonly number[];
+  /**
+   * Pipelines that differ in stages and widths; left out, all are alike. Where they are here, tp is the
+   * widest stage, pp the most stages, dp their number.
+   */
+  readonly pipelines?: Pipelines;
+  /** Samples of each of these pipelines in one step; left out, an even share. */
+  readonly pipelineBatches?: readonly number[];
   /** Norms, dropout and residuals split over the tensor-parallel ranks by sequence (arXiv 2205.05198). */
   readonly sequenceParallel: boolean;
   /** Without sequence parallelism: a boundary crosses the network once, split over tp (SC'21 §4.1). */
@@ -114,7 +122,8 @@ export type PlanOptions = Partial<Plan> & Pick<Plan, "globalBatch">;
  * Megatron-LM's overlap in backward, no other.
  * Throws TriremeError "PLAN": the rule, the numbers that break it, and the nearest legal value.
  */
-export function definePlan(model: Model, o: PlanOptions): Plan {
+export function definePlan(model: Model, options: PlanOptions): Plan {
+  const o = withDegrees(options);
   const precision = o.precision ?? "bf16";
   const tp = o.tp ?? 1;
   const plan: Plan = {
@@ -155,6 +164,8 @@ export function definePlan(model: Model, o: PlanOptions): Plan {
     ...(o.expertCapacity === undefined ? {} : { expertCapacity: o.expertCapacity }),
     ...(o.recomputeLayers === undefined ? {} : { recomputeLayers: o.recomputeLayers }),
     ...(o.stageLayers === undefined ? {} : { stageLayers: o.stageLayers }),
+    ...(o.pipelines === undefined ? {} : { pipelines: o.pipelines }),
+    ...(o.pipelineBatches === undefined ? {} : { pipelineBatches: o.pipelineBatches }),
     ...(o.flashVersion === undefined ? {} : { flashVersion: o.flashVersion }),
     ...(o.matrixPrecision === undefined ? {} : { matrixPrecision: o.matrixPrecision }),
   };
@@ -162,14 +173,20 @@ export function definePlan(model: Model, o: PlanOptions): Plan {
   return plan;
 }
 
-/** Ranks the plan runs on: tp × cp × dp × pp. */
+/** Ranks the plan runs on: tp × cp × dp × pp, or what the widths of its pipelines' stages sum to. */
 export function ranks(p: Plan): number {
-  return p.tp * p.cp * p.dp * p.pp;
+  if (p.pipelines === undefined) return p.tp * p.cp * p.dp * p.pp;
+  return p.pipelines.flat().reduce((sum, stage) => sum + stage.tp, 0);
 }
 
-/** Microbatches each replica runs in a step. */
-export function microbatches(p: Plan): number {
-  return p.globalBatch / (p.dp * p.microbatch);
+/**
+ * Microbatches each replica runs in a step; where pipelines differ, one of them.
+ * Throws TriremeError "PLAN" where they differ and none is named.
+ */
+export function microbatches(p: Plan, pipeline?: number): number {
+  if (p.pipelines !== undefined) pipelineOf(p.pipelines, pipeline);
+  const batch = p.pipelineBatches?.[pipeline ?? 0] ?? p.globalBatch / p.dp;
+  return batch / p.microbatch;
 }
 
 /** A mesh axis: a name and how many ranks lie along it. */
@@ -181,8 +198,10 @@ export interface Axis {
 /**
  * The mesh axes in the plan's order, the first varying fastest: by default tensor parallelism, which
  * talks most, between neighbours; then context, if it is split at all, and data; pipeline stages furthest apart.
+ * Throws TriremeError "PLAN" where pipelines differ: no axes hold them; see `stagedAxes`.
  */
 export function axes(p: Plan): readonly Axis[] {
+  if (p.pipelines !== undefined) pipelineOf(p.pipelines, undefined);
   return p.order
     .filter((name) => name !== "cp" || p.cp > 1)
     .map((name) => ({ name, size: p[name] }));

@@ -6,7 +6,7 @@ import type { Model } from "./model.ts";
 import { OperatorList } from "./operator-list.ts";
 import type { CollectiveOperator, Operator } from "./operator.ts";
 import { type Plan, expertReplicas, recomputedLayers } from "./plan.ts";
-import { type Stage, lossVocab, stageParameters, vocabShard } from "./stage.ts";
+import { type Stage, lossVocab, stageParameters, stagePlan, vocabShard } from "./stage.ts";
 import { stageCollectives } from "./stage-collectives.ts";
 
 /** What a rank does for one microbatch of a stage; what has pass "update" happens once per step. */
@@ -22,7 +22,8 @@ export interface StageOperators {
  * are listed once, with their number as count: those that are recomputed apart from those that are not,
  * and those of one form apart from those of another, in the order in which forms first occur.
  */
-export function stageOperators(m: Model, p: Plan, s: Stage): StageOperators {
+export function stageOperators(m: Model, plan: Plan, s: Stage): StageOperators {
+  const p = stagePlan(plan, s);
   const list = new OperatorList(p);
   const tokens = (p.microbatch * p.sequence) / p.cp;
   const frozen = m.adapter !== undefined;
@@ -98,10 +99,11 @@ function updates(m: Model, p: Plan, s: Stage, list: OperatorList): void {
 
 /**
  * Bytes of one microbatch's activation that a rank sends to the next stage: all of it, or its part
- * where sequence parallelism or scatter/gather splits it over tp.
+ * where sequence parallelism or scatter/gather splits it over tp; where pipelines differ, leaders send all.
  */
 export function boundaryBytes(m: Model, p: Plan): number {
-  const split = p.cp * (p.sequenceParallel || p.scatterGather ? p.tp : 1);
+  const parts = p.pipelines === undefined && (p.sequenceParallel || p.scatterGather) ? p.tp : 1;
+  const split = p.cp * parts;
   const element = p.precision === "fp32" ? 4 : 2;
   return (p.microbatch * p.sequence * m.hidden * element) / split;
 }

@@ -1,4 +1,5 @@
 /** Stages: consecutive layers, `pp × vpp` of them, dealt to the pipeline ranks in turn (SC'21 §2.2). */
+import { TriremeError } from "@trireme/core";
 import { adapterParameters } from "./adapter.ts";
 import { encoderParameters } from "./encoder.ts";
 import { countForms, layerFormAt, layerForms } from "./layer-form.ts";
@@ -9,6 +10,7 @@ import {
   predictionParameters,
   tableParameters,
 } from "./parameters.ts";
+import { type PipelineStage, pipelineOf } from "./pipelines.ts";
 import type { Plan } from "./plan.ts";
 
 /** A part of the model that one pipeline rank runs as a unit. */
@@ -22,14 +24,18 @@ export interface Stage {
   readonly embedding: boolean;
   /** It computes prediction modules, final norm, logits and loss. */
   readonly head: boolean;
+  /** Ranks that share it, where pipelines differ; left out, the plan's tp. */
+  readonly tp?: number;
 }
 
 /**
  * The stages of a plan in model order. Without `stageLayers` the counts differ by one at most, and
  * the middle gets the larger ones, since the ends hold embedding and head as well (Llama 3 405B: 126
- * layers on 16 ranks leave 7 on the first and on the last).
+ * layers on 16 ranks leave 7 on the first and on the last). Where pipelines differ, those of one of them.
+ * Throws TriremeError "PLAN" where they differ and none is named.
  */
-export function stages(m: Model, p: Plan): readonly Stage[] {
+export function stages(m: Model, p: Plan, pipeline?: number): readonly Stage[] {
+  if (p.pipelines !== undefined) return ownStages(pipelineOf(p.pipelines, pipeline));
   const count = p.pp * p.vpp;
   const base = Math.floor(m.layers / count);
   const larger = m.layers % count;
@@ -43,6 +49,41 @@ export function stages(m: Model, p: Plan): readonly Stage[] {
     firstLayer += layers;
   }
   return result;
+}
+
+function ownStages(pipeline: readonly PipelineStage[]): readonly Stage[] {
+  let firstLayer = 0;
+  return pipeline.map(({ tp, layers }, stage) => {
+    const own = { stage, firstLayer, layers, embedding: stage === 0, tp };
+    firstLayer += layers;
+    return { ...own, head: stage === pipeline.length - 1 };
+  });
+}
+
+/**
+ * Every pipeline's stages in the form that `topology`'s staged mesh takes, also of a plan whose pipelines
+ * are alike. Throws TriremeError "PLAN" for chunks and context parallelism, which a staged mesh has not.
+ */
+export function stagedAxes(
+  m: Model,
+  p: Plan,
+): readonly (readonly { readonly width: number; readonly layers: number }[])[] {
+  for (const key of ["vpp", "cp"] as const) {
+    if (p[key] === 1) continue;
+    throw new TriremeError(
+      "PLAN",
+      `a staged mesh has no ${key}, and the plan's is ${p[key]}; use axes`,
+    );
+  }
+  return Array.from({ length: p.dp }, (_, pipeline) =>
+    stages(m, p, pipeline).map(({ tp, layers }) => ({ width: tp ?? p.tp, layers })),
+  );
+}
+
+/** The plan as the ranks of a stage see it: with the width that it has where pipelines differ. */
+export function stagePlan(p: Plan, s: Stage): Plan {
+  if (s.tp === undefined || s.tp === p.tp) return p;
+  return { ...p, tp: s.tp };
 }
 
 /** Schedules whose second chunks run back from the last rank to the first. */
@@ -99,7 +140,8 @@ export interface StageParameters {
  * embedding is a copy of it, kept equal by a gradient all-reduce between the two; so is the table
  * that prediction modules look tokens up in.
  */
-export function stageParameters(m: Model, p: Plan, s: Stage): StageParameters {
+export function stageParameters(m: Model, plan: Plan, s: Stage): StageParameters {
+  const p = stagePlan(plan, s);
   const forms = layerForms(m);
   const counts = countForms(m, s.firstLayer, s.layers);
   let split = 0;

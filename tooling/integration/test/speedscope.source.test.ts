@@ -16,11 +16,12 @@ const release = join(
   "dist/release",
 );
 
+/** Every rank of a step on 64 GPUs. */
 function simulated(): Timeline {
   const model = defineModel({ layers: 16, hidden: 2048, heads: 16, vocab: 50_304, context: 1024 });
-  const plan = definePlan(model, { pp: 4, tp: 2, globalBatch: 8, precision: "bf16" });
-  return simulateStep({ model, plan, cluster: defineCluster({ host: "dgx-h100", hosts: 1 }) })
-    .timeline;
+  const plan = definePlan(model, { tp: 4, pp: 4, dp: 4, globalBatch: 32, zero: 1 });
+  const cluster = defineCluster({ host: "dgx-h100", hosts: 8 });
+  return simulateStep({ model, plan, cluster, unfold: true }).timeline;
 }
 
 test.skipIf(!existsSync(browserPath))("speedscope opens the Chrome trace of a step", async () => {

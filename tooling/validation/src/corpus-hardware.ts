@@ -1,4 +1,5 @@
 /** The cluster of a corpus row. */
+import { type ElasticFabric, elasticFabric } from "@trireme/collectives";
 import { GBps, Gbps, TBps } from "@trireme/core";
 import {
   type Accelerator,
@@ -68,6 +69,15 @@ function portRate(row: CorpusRow, perHost: number): number | undefined {
   return text(row.hardware, "net_source").includes("count not stated") ? stated / perHost : stated;
 }
 
+/** AWS's network, where the row says that it ran over it. */
+export function elasticFabricOf(row: CorpusRow): ElasticFabric | undefined {
+  const source = text(row.hardware, "net_source");
+  if (!/\befa\b/i.test(source)) return undefined;
+  const families = ["p3dn", "p4d", "p5en", "p6-b200", "p6-b300", "p5"] as const;
+  const family = families.find((name) => source.toLowerCase().includes(name));
+  return family === undefined ? undefined : elasticFabric[family];
+}
+
 /** The row's cluster, or the name of what is missing. */
 export function clusterOf(row: CorpusRow): Cluster | string {
   const a = acceleratorOf(text(row.hardware, "gpu"));
@@ -80,7 +90,10 @@ export function clusterOf(row: CorpusRow): Cluster | string {
   const intra = number(row.hardware, "intra_gbs");
   const inter = portRate(row, domain);
   const link = intra === undefined ? like?.link : defineLink("nvlink", GBps(intra));
-  const network = inter === undefined ? like?.network : defineLink("network", Gbps(inter));
+  const network =
+    inter === undefined
+      ? like?.network
+      : defineLink("network", Gbps(inter), elasticFabricOf(row)?.latency);
   if (link === undefined && devices > 1) return "missing: intra_gbs";
   if (network === undefined && devices > domain) return "missing: inter_gbps";
   const fallback = defineLink("network", Gbps(100));

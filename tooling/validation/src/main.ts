@@ -9,17 +9,9 @@ import type { Outcome } from "./outcome.ts";
 import { scatter } from "./plot.ts";
 import { accuracyJson, report, table } from "./report.ts";
 import { score } from "./score.ts";
-import { tableOutcomes } from "./tables.ts";
+import { ownTables, tableOutcomes } from "./tables.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-
-const ownTables = [
-  "megascale-table-2.csv",
-  "sc21-table-1.csv",
-  "a100-multi-node.csv",
-  "a100-single-node.csv",
-  "nccl-allreduce.csv",
-];
 
 /** Runs the command and returns its exit code: 0 done, 2 for arguments or files that make no sense. */
 async function main(argv: readonly string[]): Promise<number> {

@@ -1,6 +1,15 @@
 /** What became of one measurement: compared with a prediction, or skipped for a stated reason. */
 
 import type { Interval } from "@trireme/cost-model";
+import type { Cluster } from "@trireme/topology";
+import type { Model, Plan } from "@trireme/workload";
+
+/** What was run, where the measurement is a step's. */
+export interface Step {
+  readonly model: Model;
+  readonly plan: Plan;
+  readonly cluster: Cluster;
+}
 
 /** Groups of measurements that are scored together. */
 export interface Group {
@@ -12,6 +21,8 @@ export interface Group {
   readonly kind: string;
   /** What the score is to reach. */
   readonly target?: Target;
+  /** Whether the page prints every row, not only the worst. */
+  readonly everyRow?: boolean;
 }
 
 /** Largest errors allowed, as fractions; for labels and ranks, smallest scores. */
@@ -37,6 +48,7 @@ export interface Compared {
   readonly interval?: Interval;
   /** What the prediction consists of, for people to read. */
   readonly detail?: string;
+  readonly step?: Step;
 }
 
 /** A measurement without one. */

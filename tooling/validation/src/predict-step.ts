@@ -21,7 +21,8 @@ export function predictStep(
   try {
     const m = model();
     const plan = definePlan(m, options);
-    const e = estimate({ model: m, plan, cluster: cluster(), checkMemory: false });
+    const step = { model: m, plan, cluster: cluster() };
+    const e = estimate({ ...step, checkMemory: false });
     if (!e.ok) return { group, id, skipped: `not estimated: ${e.reason}` };
     return {
       group,
@@ -30,6 +31,7 @@ export function predictStep(
       predicted: e.step,
       interval: e.interval,
       detail: describe(e.breakdown),
+      step,
       ...(family === undefined ? {} : { family }),
     };
   } catch (error) {

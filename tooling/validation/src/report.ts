@@ -121,7 +121,8 @@ export function report(scores: readonly Score[], outcomes: readonly Outcome[]): 
 function section(s: Score, outcomes: readonly Outcome[]): string[] {
   const compared = outcomes.filter((o): o is Compared => o.group.id === s.id && isCompared(o));
   const reasons = Object.entries(s.reasons).sort((a, b) => b[1] - a[1]);
-  const whole = compared.length <= 12 && s.target !== null;
+  const every = compared.some((c) => c.group.everyRow === true);
+  const whole = every || (compared.length <= 12 && s.target !== null);
   const error = (c: Compared): number => Math.abs(c.predicted / c.measured - 1);
   const shown = whole ? compared : [...compared].sort((a, b) => error(b) - error(a)).slice(0, 8);
   const lines = ["", `## ${s.id}`, "", `${s.source}; ${s.kind}.`];

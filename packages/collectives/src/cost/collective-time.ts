@@ -33,6 +33,11 @@ export interface CollectiveTimeOptions {
   readonly algorithm?: "ring" | "tree";
   /** `NCCL_ALGO` and `NCCL_PROTO`, parsed by `ncclEnvironment`; GPUs only. */
   readonly environment?: NcclEnvironment;
+  /**
+   * Whether calls follow each other without a wait between them, as in nccl-tests: on GPUs their
+   * launches then hide behind the calls before. Default false.
+   */
+  readonly queued?: boolean;
 }
 
 const only: Readonly<Record<"ring" | "tree", NcclEnvironment>> = {
@@ -49,7 +54,7 @@ export function collectiveTime(options: CollectiveTimeOptions): Seconds {
   const extent = extentOf(cluster, ranks);
   if (extent.ranks === 1) return 0;
   const gpu = extent.host.accelerator.kind === "gpu";
-  const launch = gpu ? launchLatency : 0;
+  const launch = gpu && options.queued !== true ? launchLatency : 0;
   switch (operation) {
     case "send": {
       const link = linkBetween(cluster, ranks[0]!, ranks[1]!);
@@ -60,7 +65,10 @@ export function collectiveTime(options: CollectiveTimeOptions): Seconds {
     default: {
       if (gpu) {
         const environment = algorithm === undefined ? options.environment : only[algorithm];
-        return predictNccl(operation, bytes, extent, environment && { environment }).time;
+        return predictNccl(operation, bytes, extent, {
+          ...(environment !== undefined && { environment }),
+          ...(options.queued !== undefined && { queued: options.queued }),
+        }).time;
       }
       return linkTime(operation, bytes, extent, algorithm);
     }

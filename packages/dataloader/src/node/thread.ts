@@ -1,23 +1,14 @@
-/** Threads that run a module of this package, from what is published and from the sources. */
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+/** Threads that run a module of this package. */
 import { Worker } from "node:worker_threads";
+import { ownModule, sourceCondition } from "./own-module.ts";
 
-/**
- * Starts `<name>-main`, a path from this module, as a thread. Its ending is that of this module: `.js` when
- * built, `.ts` in the sources. Node 20 runs no TypeScript, so from sources the thread registers tsx
- * first; published code never takes that way.
- */
+/** Starts `<name>-main` of this folder as a thread; from sources it registers tsx first. */
 export function startThread(name: string, workerData: unknown): Worker {
-  const source = import.meta.url.endsWith(".ts");
-  const module = new URL(`./${name}-main${source ? ".ts" : ".js"}`, import.meta.url);
-  if (!source) return new Worker(module, { workerData });
-  const tsx = createRequire(import.meta.url)
-    .resolve("tsx/esm/api")
-    .replace(/\.cjs$/, ".mjs");
-  const boot = `import(${JSON.stringify(pathToFileURL(tsx).href)}).then((tsx) => {
+  const { url, tsx } = ownModule(name);
+  if (tsx === undefined) return new Worker(url, { workerData });
+  const boot = `import(${JSON.stringify(tsx("esm/api"))}).then((tsx) => {
     tsx.register();
-    return import(${JSON.stringify(module.href)});
+    return import(${JSON.stringify(url.href)});
   });`;
-  return new Worker(boot, { eval: true, workerData, execArgv: ["--conditions=@trireme/source"] });
+  return new Worker(boot, { eval: true, workerData, execArgv: [sourceCondition] });
 }

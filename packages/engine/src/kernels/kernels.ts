@@ -280,7 +280,8 @@ export function createKernels(memory: WebAssembly.Memory): Kernels {
   return instance.exports as unknown as Kernels;
 }
 
-function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
+/** The bytes of a checked-in module. */
+export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);

@@ -4,7 +4,7 @@
  */
 import { createRequire } from "node:module";
 import { TriremeError } from "@trireme/core";
-import type { GemmBackend } from "./gemm-backend.ts";
+import type { FoundBackend } from "./gemm-backend.ts";
 
 /** Names that systems give the library. */
 const libraries = ["libopenblas.so.0", "libopenblas.so", "libopenblas.dylib", "libopenblas.dll"];
@@ -14,11 +14,6 @@ interface Koffi {
   load(path: string): { func(declaration: string): (...args: unknown[]) => unknown };
   address(buffer: ArrayBufferView): bigint;
 }
-
-/** A backend, or why there is none. */
-export type FoundBackend =
-  | { readonly ok: true; readonly backend: GemmBackend }
-  | { readonly ok: false; readonly error: TriremeError };
 
 /** CblasRowMajor, CblasNoTrans and CblasTrans. */
 const [rowMajor, asIs, turned] = [101, 111, 112];

@@ -7,11 +7,17 @@ import type { TensorParallel } from "../parallel.ts";
 import { type Parameter, type Tape, type Variable, gradientOf } from "../tape.ts";
 import { type Tensor, matrixDims, view } from "../tensor.ts";
 
+/** What the first product reads, and a way to forget it until a backward gathers it once more. */
+export interface Entered {
+  readonly y: Variable;
+  readonly drop: () => void;
+}
+
 /**
  * Before the first product: the identity, whose gradient is summed; with sequence parallelism
  * x [rows / ranks, width] is gathered to [rows, width] and its gradient reduced and scattered.
  */
-export function enterTensorParallel(tape: Tape, x: Variable, tensor: TensorParallel): Variable {
+export function enterTensorParallel(tape: Tape, x: Variable, tensor: TensorParallel): Entered {
   const { memory } = tape.pool;
   if (!tensor.sequence) {
     const y: Variable = { value: x.value, needsGradient: true, gradient: undefined };
@@ -22,14 +28,14 @@ export function enterTensorParallel(tape: Tape, x: Variable, tensor: TensorParal
         tape.give(x, dy);
       },
     });
-    return y;
+    return { y, drop: () => {} };
   }
   const y = gathered(tape, x.value, tensor);
   tape.record({
     input: () => tape.give(x, scattered(tape, gradientOf(y), tensor)),
     kept: () => [y.value, y.gradient],
   });
-  return y;
+  return { y, drop: () => tape.drop(y, () => gathered(tape, x.value, tensor).value) };
 }
 
 /**

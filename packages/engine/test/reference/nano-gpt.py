@@ -4,7 +4,7 @@
 
 DIRECTORY holds `setting.json`, the first weights in `model.safetensors` under GPT-2's names with
 [in, out] matrices, and `batches.i32`: [steps, samples, sequence + 1] token ids. Writes `result.json`,
-the losses and the seconds of each step, and `gradients.safetensors`, those of the first step before
+the losses and the CPU seconds of each step, and `gradients.safetensors`, those of the first step before
 clipping.
 """
 
@@ -130,7 +130,7 @@ def main():
     )
     losses, seconds = [], []
     for step, rate in enumerate(setting["rates"]):
-        begin = time.perf_counter()
+        begin = time.process_time()
         for group in optimizer.param_groups:
             group["lr"] = rate
         loss = model(batches[step, :, :-1], batches[step, :, 1:])
@@ -141,7 +141,7 @@ def main():
         nn.utils.clip_grad_norm_(model.parameters(), setting["clip"])
         optimizer.step()
         losses.append(loss.item())
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.process_time() - begin)
     (directory / "result.json").write_text(json.dumps({"losses": losses, "seconds": seconds}))
 
 

@@ -32,7 +32,7 @@ export function torchPython(): string | undefined {
 /** What a training by PyTorch gave. */
 export interface TorchTraining {
   readonly losses: readonly number[];
-  /** Of each step, wall time. */
+  /** Of each step, user and system time of the process. */
   readonly seconds: readonly number[];
   /** Of the first step, before clipping, by name. */
   readonly gradients: ReadonlyMap<string, Float32Array>;

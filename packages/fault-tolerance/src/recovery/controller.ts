@@ -13,6 +13,7 @@ import { type ControllerOptions, type ResolvedOptions, resolveOptions } from "./
 import { orderOf, refuseStale } from "./order.ts";
 import type { CohortReport, Order, Report } from "./protocol.ts";
 import { type ControllerRecord, type StopKind, firstRecord } from "./record.ts";
+import { planReattempt } from "./reattempt.ts";
 import { Roster } from "./roster.ts";
 import { planRollback } from "./spike.ts";
 import {
@@ -226,21 +227,14 @@ export class RecoveryController {
     this.#record = withEvicted(this.#record, evidence);
   }
 
-  /** Restart in place, self-checks first; then the version before; then the end. */
   #reattempt(evidence: Evidence, now: Seconds): void {
-    const { previous, pending, ...state } = this.#record;
-    const attempts = state.attempts + 1;
-    if (attempts <= this.#options.restarts) {
-      this.#halt(evidence, now, { attempts, check: true });
-    } else if (previous !== undefined && pending === undefined) {
-      this.#record = { ...state, version: previous };
-      this.#halt(evidence, now, { attempts: 0, check: true });
-    } else if (pending !== undefined) {
-      this.#halt(evidence, now, { attempts: 0, check: true });
-    } else {
-      const faults = `${attempts} software faults at step ${state.committed + 1}`;
-      this.#stop("crash-loop", `crash loop: ${faults}`);
+    const plan = planReattempt(this.#record, this.#options.restarts);
+    if (!plan.ok) {
+      this.#stop("crash-loop", plan.reason);
+      return;
     }
+    this.#record = plan.record;
+    this.#halt(evidence, now, { attempts: plan.attempts, check: true });
   }
 
   /** No step for too long: those that never came are to blame, else nobody is known to be. */

@@ -235,7 +235,8 @@ export class RunPlay {
     const progress = this.#progress;
     if (progress.input.generation !== generation || progress.began < Infinity) return;
     const { now } = this.#loop;
-    if (this.#cohortJoined > now) return;
+    // A generation that was halted before all had joined comes to nothing.
+    if (this.#record.phase !== "training" || this.#cohortJoined > now) return;
     for (const solo of this.#solo.values()) {
       const member = this.#member[solo.index] === 1;
       if (member && (solo.joined !== generation || !solo.up)) return;

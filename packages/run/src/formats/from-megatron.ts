@@ -3,6 +3,8 @@
  * out has Megatron's default, which is written down here where it differs from ours.
  */
 import { type Imported, type Unsupported, present } from "./interchange.ts";
+import { type Refuse, expertsOf, latentOf, windowOf } from "./megatron-experts.ts";
+import { planOf } from "./from-megatron-plan.ts";
 import { OptionList } from "./option-list.ts";
 
 /**
@@ -39,8 +41,6 @@ export function fromMegatron(args: string | readonly string[]): Imported {
   return { description: description ?? {}, unsupported };
 }
 
-type Refuse = (option: string, value: unknown, reason: string) => undefined;
-
 function modelOf(o: OptionList, refuse: Refuse): unknown {
   const hidden = o.number("--hidden-size");
   const swiglu = o.flag("--swiglu");
@@ -48,12 +48,15 @@ function modelOf(o: OptionList, refuse: Refuse): unknown {
   const bias = !o.flag("--disable-bias-linear");
   const grouped = o.flag("--group-query-attention");
   const groups = o.number("--num-query-groups");
+  const latent = latentOf(o);
+  const normed = o.flag("--qk-layernorm");
+  const channels = o.number("--kv-channels");
   return present({
     layers: o.number("--num-layers"),
     hidden,
     heads: o.number("--num-attention-heads"),
     kvHeads: grouped ? (groups ?? 1) : undefined,
-    headDim: o.number("--kv-channels"),
+    headDim: latent === undefined ? channels : undefined,
     ffn: o.number("--ffn-hidden-size") ?? (swiglu && hidden ? swigluWidth(hidden) : undefined),
     vocab: vocabularyOf(o),
     context: o.number("--max-position-embeddings"),
@@ -65,7 +68,20 @@ function modelOf(o: OptionList, refuse: Refuse): unknown {
     bias,
     qkvBias: o.flag("--add-qkv-bias") || bias,
     tied: !o.flag("--untie-embeddings-and-output-weights"),
+    rotaryFraction: o.number("--rotary-percent"),
+    qkNorm: normed && latent === undefined ? "head" : undefined,
+    attentionSinks: sinksOf(o, refuse),
+    prediction: o.number("--mtp-num-layers"),
+    window: windowOf(o, refuse),
+    latent,
+    experts: expertsOf(o, refuse),
   });
+}
+
+function sinksOf(o: OptionList, refuse: Refuse): boolean | undefined {
+  const type = o.text("--softmax-type") ?? "vanilla";
+  if (type === "vanilla") return undefined;
+  return type === "learnable" ? true : refuse("--softmax-type", type, "only vanilla and learnable");
 }
 
 /** Two thirds of the usual width, in multiples of 64, since there are three matrices and not two. */
@@ -102,99 +118,6 @@ function normOf(o: OptionList, refuse: Refuse): string | undefined {
   const norm = o.text("--normalization") ?? "LayerNorm";
   if (norm === "LayerNorm" || norm === "RMSNorm") return norm.toLowerCase();
   return refuse("--normalization", norm, "only LayerNorm and RMSNorm");
-}
-
-function planOf(o: OptionList, refuse: Refuse): unknown {
-  const tp = o.number("--tensor-model-parallel-size") ?? 1;
-  const pp = o.number("--pipeline-model-parallel-size") ?? 1;
-  const vpp = chunksOf(o, pp);
-  const sequenceParallel = o.flag("--sequence-parallel");
-  const precision = o.flag("--bf16") ? "bf16" : o.flag("--fp16") ? "fp16" : "fp32";
-  const inFull = o.flag("--accumulate-allreduce-grads-in-fp32");
-  const overlapSends = !o.flag("--no-overlap-p2p-communication");
-  const scattered = !o.flag("--no-scatter-gather-tensors-in-pipeline");
-  return present({
-    tp,
-    pp,
-    cp: o.number("--context-parallel-size"),
-    vpp,
-    microbatch: o.number("--micro-batch-size"),
-    // Without it, one microbatch a replica, whose number only the launcher knows.
-    globalBatch: o.number("--global-batch-size"),
-    sequence: o.number("--seq-length"),
-    schedule: vpp === undefined ? "1f1b" : "interleaved",
-    sequenceParallel,
-    scatterGather: scattered && tp > 1 && !sequenceParallel,
-    recompute: recomputeOf(o, refuse),
-    precision,
-    // Megatron turns it on by itself for bf16.
-    gradientPrecision: precision === "fp16" && !inFull ? "fp16" : "fp32",
-    zero: zeroOf(o, refuse),
-    flashAttention: attentionOf(o),
-    fusedSoftmax: !o.flag("--no-masked-softmax-fusion"),
-    matrixPrecision: matrixPrecisionOf(o, refuse),
-    dropout: dropoutOf(o, refuse),
-    overlapDataParallel: o.flag("--overlap-grad-reduce"),
-    overlapTensorParallel: o.flag("--tp-comm-overlap"),
-    overlapPointToPoint: vpp !== undefined && overlapSends,
-  });
-}
-
-function chunksOf(o: OptionList, pp: number): number | undefined {
-  const chunks = o.number("--num-virtual-stages-per-pipeline-rank");
-  const layersOfChunk = o.number("--num-layers-per-virtual-pipeline-stage");
-  const layers = o.number("--num-layers");
-  if (chunks !== undefined) return chunks > 1 ? chunks : undefined;
-  if (layersOfChunk === undefined || layers === undefined) return undefined;
-  return layers / (pp * layersOfChunk);
-}
-
-function recomputeOf(o: OptionList, refuse: Refuse): string | undefined {
-  const granularity =
-    o.text("--recompute-granularity") ?? (o.flag("--recompute-activations") ? "selective" : "none");
-  const method = o.text("--recompute-method") ?? "uniform";
-  const layers = o.number("--recompute-num-layers") ?? 1;
-  if (granularity === "full" && (method !== "uniform" || layers !== 1)) {
-    return refuse(
-      "--recompute-method",
-      `${method} ${layers}`,
-      "only every layer by itself: uniform 1",
-    );
-  }
-  return granularity;
-}
-
-function matrixPrecisionOf(o: OptionList, refuse: Refuse): string | undefined {
-  const format = o.text("--fp8-format");
-  if (format === undefined) return undefined;
-  return format === "hybrid" ? "fp8" : refuse("--fp8-format", format, "only hybrid");
-}
-
-function zeroOf(o: OptionList, refuse: Refuse): number | undefined {
-  const strategy = o.text("--data-parallel-sharding-strategy");
-  const stages = ["no_shard", "optim", "optim_grads", "optim_grads_params"];
-  if (o.flag("--use-megatron-fsdp") && strategy !== undefined) {
-    const stage = stages.indexOf(strategy);
-    return stage >= 0 ? stage : refuse("--data-parallel-sharding-strategy", strategy, "unknown");
-  }
-  return o.flag("--use-distributed-optimizer") ? 1 : 0;
-}
-
-/** The backend `auto`, the default, takes flash or fused attention where there is one. */
-function attentionOf(o: OptionList): boolean {
-  const backend = o.text("--attention-backend") ?? "auto";
-  return o.flag("--use-flash-attn") || !["unfused", "local"].includes(backend);
-}
-
-function dropoutOf(o: OptionList, refuse: Refuse): number | undefined {
-  const hidden = o.number("--hidden-dropout") ?? 0.1;
-  const attention = o.number("--attention-dropout") ?? 0.1;
-  if (hidden === attention) return hidden;
-  return refuse(
-    "--hidden-dropout",
-    `${hidden}, attention ${attention}`,
-    "only one dropout for both",
-  );
 }
 
 /** Styles of decay that are called otherwise here. */

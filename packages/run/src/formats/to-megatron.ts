@@ -1,7 +1,16 @@
 /** A resolved run as Megatron-LM's command line. */
-import { microbatches } from "@trireme/workload";
+import type { Plan } from "@trireme/workload";
 import type { ResolvedRun } from "../resolved.ts";
+import { printLayout } from "@trireme/schedulers";
 import type { Unsupported } from "./interchange.ts";
+import {
+  type Refuse,
+  type Settings,
+  expertSettings,
+  latentSettings,
+  windowSettings,
+} from "./megatron-experts.ts";
+import { type Reach, unexpressed } from "./unexpressed.ts";
 
 /** Megatron-LM arguments, one word each, and what they cannot say. */
 export interface MegatronArguments {
@@ -9,32 +18,117 @@ export interface MegatronArguments {
   readonly unsupported: readonly Unsupported[];
 }
 
-/** Names and values; a value of true is a flag, of false or undefined nothing. */
-type Settings = Readonly<Record<string, string | number | boolean | undefined>>;
-
 /** The arguments that make Megatron-LM do what a run says; data and launcher are left to you. */
 export function toMegatron(run: ResolvedRun): MegatronArguments {
-  const settings = {
-    ...modelSettings(run),
-    ...planSettings(run),
-    ...trainingSettings(run),
-  };
+  const { settings, unsupported } = megatronSettings(run);
   const args = Object.entries(settings).flatMap(([name, value]) => {
     if (value === undefined || value === false) return [];
-    return value === true ? [`--${name}`] : [`--${name}`, String(value)];
+    // A list of words is several values.
+    return value === true ? [`--${name}`] : [`--${name}`, ...String(value).split(" ")];
   });
-  return { args, unsupported: unsupportedOf(run) };
+  return { args, unsupported };
 }
 
-function modelSettings({ model }: ResolvedRun): Settings {
-  const { kvHeads, heads, bias, qkvBias, position } = model;
+/** The same as names and values, for the formats that regroup them. */
+export function megatronSettings(run: ResolvedRun): {
+  readonly settings: Settings;
+  readonly unsupported: readonly Unsupported[];
+} {
+  const unsupported: Unsupported[] = [];
+  const refuse: Refuse = (option, value, reason) => {
+    unsupported.push({ option, value, reason });
+  };
+  const settings = {
+    ...modelSettings(run, refuse),
+    ...planSettings(run, refuse),
+    ...trainingSettings(run),
+  };
+  refuseValues(run, refuse);
+  return { settings, unsupported: [...unsupported, ...unexpressed(run, reach)] };
+}
+
+const reach: Reach = {
+  form: {},
+  reason: "has no counterpart in Megatron-LM's arguments",
+  model: [
+    "layers",
+    "hidden",
+    "heads",
+    "kvHeads",
+    "headDim",
+    "ffn",
+    "vocab",
+    "context",
+    "position",
+    "rotaryBase",
+    "rotaryFraction",
+    "norm",
+    "normEpsilon",
+    "activation",
+    "bias",
+    "qkvBias",
+    "tied",
+    "qkNorm",
+    "attentionSinks",
+    "window",
+    "latent",
+    "experts",
+    "prediction",
+  ],
+  plan: [
+    "tp",
+    "pp",
+    "cp",
+    "ep",
+    "etp",
+    "vpp",
+    "schedule",
+    "stageLayers",
+    "contextExchange",
+    "dispatch",
+    "expertCapacity",
+    "sequenceParallel",
+    "scatterGather",
+    "recompute",
+    "recomputeLayers",
+    "offload",
+    "order",
+    "precision",
+    "matrixPrecision",
+    "gradientPrecision",
+    "zero",
+    "flashAttention",
+    "flashVersion",
+    "vocabParallelLoss",
+    "fusedSoftmax",
+    "fusedNorm",
+    "fusedElementwise",
+    "groupedKernel",
+    "cudaGraphs",
+    "dropout",
+    "overlapDataParallel",
+    "overlapGradientProducts",
+    "overlapTensorParallel",
+    "overlapPointToPoint",
+    "overlapExpertParallel",
+  ],
+};
+
+function modelSettings({ model }: ResolvedRun, refuse: Refuse): Settings {
+  const { kvHeads, heads, bias, qkvBias, position, qkNorm, latent, activation } = model;
+  if (position === "alibi") refuse("model.position", position, "only learned, rotary and none");
+  if (qkNorm === "all") refuse("model.qkNorm", qkNorm, "only for each head: --qk-layernorm");
+  if (bias && !qkvBias) refuse("model.qkvBias", qkvBias, "comes with every other bias");
+  if (activation === "geglu" || activation === "relu") {
+    refuse("model.activation", activation, "only gelu, swiglu and squared-relu");
+  }
   return {
     "num-layers": model.layers,
     "hidden-size": model.hidden,
     "num-attention-heads": heads,
     "group-query-attention": kvHeads !== heads,
     "num-query-groups": kvHeads === heads ? undefined : kvHeads,
-    "kv-channels": model.headDim,
+    "kv-channels": latent === undefined ? model.headDim : undefined,
     "ffn-hidden-size": model.ffn,
     "vocab-size": model.vocab,
     "make-vocab-size-divisible-by": 1,
@@ -46,24 +140,66 @@ function modelSettings({ model }: ResolvedRun): Settings {
       none: "none",
     }[position],
     "rotary-base": position === "rotary" ? model.rotaryBase : undefined,
+    "rotary-percent": model.rotaryFraction === 1 ? undefined : model.rotaryFraction,
     "norm-epsilon": model.normEpsilon,
     normalization: model.norm === "rmsnorm" ? "RMSNorm" : "LayerNorm",
-    swiglu: model.activation === "swiglu",
-    "squared-relu": model.activation === "squared-relu",
+    swiglu: activation === "swiglu",
+    "squared-relu": activation === "squared-relu",
     "disable-bias-linear": !bias,
     "add-qkv-bias": qkvBias && !bias,
+    "qk-layernorm": qkNorm === "head" || latent !== undefined,
+    "softmax-type": model.attentionSinks ? "learnable" : undefined,
     "untie-embeddings-and-output-weights": !model.tied,
+    "mtp-num-layers": model.prediction === 0 ? undefined : model.prediction,
+    ...windowSettings(model.window),
+    ...latentSettings(latent),
+    ...expertSettings(model, refuse),
   };
 }
 
-function planSettings({ plan }: ResolvedRun): Settings {
-  const { zero, recompute, precision } = plan;
+const exchanges = { ring: undefined, "all-gather": "all_gather", "all-to-all": "a2a" } as const;
+const dispatchers = { "all-to-all": undefined, unique: "flex", "all-gather": "allgather" } as const;
+const graphs = {
+  none: [undefined, undefined],
+  routing: ["transformer_engine", "moe_router moe_preprocess"],
+  all: ["local", "full_iteration"],
+} as const;
+
+function planSettings({ plan, model }: ResolvedRun, refuse: Refuse): Settings {
+  const { zero, recompute, precision, recomputeLayers } = plan;
+  const order = plan.order.filter((axis) => plan[axis] > 1 || axis === "tp").join("-");
+  const swapped = plan.order.indexOf("pp") < plan.order.indexOf("dp");
+  const orders = ["tp-cp-dp-pp", "tp-cp-pp-dp"];
+  const legal = orders.some((o) => {
+    const axes = o.split("-").filter((axis) => order.split("-").includes(axis));
+    return axes.join("-") === order;
+  });
+  if (!legal) refuse("plan.order", plan.order, `only ${orders.join(" and ")}`);
+  if (recomputeLayers !== undefined && recompute !== "full") {
+    refuse("plan.recomputeLayers", recomputeLayers, "counts only with recompute full");
+  }
+  const [graph, scope] = graphs[plan.cudaGraphs];
+  const splitsExperts = model.experts !== undefined && plan.etp !== plan.tp;
   const granularity = recompute === "selective" || recompute === "full" ? recompute : undefined;
   const sharding = zero < 2 ? undefined : zero === 2 ? "optim_grads" : "optim_grads_params";
   return {
     "tensor-model-parallel-size": plan.tp,
     "pipeline-model-parallel-size": plan.pp,
     "context-parallel-size": plan.cp > 1 ? plan.cp : undefined,
+    "cp-comm-type": exchanges[plan.contextExchange],
+    "expert-model-parallel-size": plan.ep > 1 ? plan.ep : undefined,
+    "expert-tensor-parallel-size": splitsExperts ? plan.etp : undefined,
+    "moe-token-dispatcher-type": dispatchers[plan.dispatch],
+    "moe-enable-deepep": plan.dispatch === "unique",
+    "moe-expert-capacity-factor": plan.expertCapacity,
+    "moe-pad-expert-input-to-capacity": plan.expertCapacity !== undefined,
+    "moe-grouped-gemm": plan.groupedKernel,
+    "overlap-moe-expert-parallel-comm": plan.overlapExpertParallel,
+    "cuda-graph-impl": graph,
+    "cuda-graph-scope": scope,
+    "optimizer-cpu-offload": plan.offload === "optimizer",
+    "use-tp-pp-dp-mapping": legal && swapped,
+    "pipeline-model-parallel-layout": layoutOf(plan, model.prediction),
     "num-virtual-stages-per-pipeline-rank": plan.vpp > 1 ? plan.vpp : undefined,
     "micro-batch-size": plan.microbatch,
     "global-batch-size": plan.globalBatch,
@@ -72,8 +208,9 @@ function planSettings({ plan }: ResolvedRun): Settings {
     "no-scatter-gather-tensors-in-pipeline":
       !plan.scatterGather && plan.tp > 1 && !plan.sequenceParallel,
     "recompute-granularity": granularity,
-    "recompute-method": recompute === "full" ? "uniform" : undefined,
-    "recompute-num-layers": recompute === "full" ? 1 : undefined,
+    "recompute-method":
+      recompute !== "full" ? undefined : recomputeLayers === undefined ? "uniform" : "block",
+    "recompute-num-layers": recompute === "full" ? (recomputeLayers ?? 1) : undefined,
     bf16: precision === "bf16",
     fp16: precision === "fp16",
     "accumulate-allreduce-grads-in-fp32": precision === "fp16" && plan.gradientPrecision === "fp32",
@@ -89,6 +226,19 @@ function planSettings({ plan }: ResolvedRun): Settings {
     "tp-comm-overlap": plan.overlapTensorParallel,
     "no-overlap-p2p-communication": plan.vpp > 1 && !plan.overlapPointToPoint,
   };
+}
+
+/** A layout says stages that are not even; prediction layers stand on the last. */
+function layoutOf(plan: Plan, prediction: number): string | undefined {
+  const { stageLayers, pp, vpp } = plan;
+  if (stageLayers === undefined) return undefined;
+  const last = stageLayers.length - 1;
+  const stages = stageLayers.map((n, i) => {
+    const layers = "t".repeat(n);
+    const end = i === last ? `${"m".repeat(prediction)}L` : "";
+    return `${i === 0 ? "E" : ""}${layers}${end}`;
+  });
+  return printLayout({ ranks: pp, chunks: vpp, stages });
 }
 
 function trainingSettings({ optimizer, steps, seed, checkpoint, evaluate }: ResolvedRun): Settings {
@@ -128,20 +278,19 @@ const alwaysOn = [
   "overlapGradientProducts",
 ] as const;
 
-function unsupportedOf(run: ResolvedRun): readonly Unsupported[] {
+/** Values of settings that Megatron-LM has, and does not take. */
+function refuseValues(run: ResolvedRun, refuse: Refuse): void {
   const { plan, data, checkpoint, sample } = run;
-  const list: Unsupported[] = [];
-  const refuse = (option: string, value: unknown, reason: string): void => {
-    list.push({ option, value, reason });
-  };
   const { vocab } = run.model;
   if (vocab % plan.tp !== 0) {
     const padded = Math.ceil(vocab / plan.tp) * plan.tp;
     refuse("model.vocab", vocab, `is padded to ${padded}, a multiple of tp ${plan.tp}`);
   }
-  if (plan.schedule === "gpipe") refuse("plan.schedule", "gpipe", "Megatron-LM runs 1f1b");
-  if (plan.recompute === "operators") {
-    refuse("plan.recompute", "operators", "only selective and full");
+  if (plan.schedule !== (plan.vpp > 1 ? "interleaved" : "1f1b")) {
+    refuse("plan.schedule", plan.schedule, "Megatron-LM runs 1f1b, or interleaved with chunks");
+  }
+  if (plan.recompute === "operators" || plan.recompute === "rematerialise") {
+    refuse("plan.recompute", plan.recompute, "only selective and full");
   }
   if (plan.matrixPrecision === "fp4") refuse("plan.matrixPrecision", "fp4", "only fp8");
   if (plan.flashVersion !== undefined) {
@@ -150,13 +299,12 @@ function unsupportedOf(run: ResolvedRun): readonly Unsupported[] {
   for (const field of alwaysOn) {
     if (!plan[field]) refuse(`plan.${field}`, false, "Megatron-LM always does");
   }
-  if (plan.stageLayers !== undefined) {
-    refuse("plan.stageLayers", plan.stageLayers, "write --pipeline-model-parallel-layout by hand");
+  const kept = plan.precision === "fp16" ? ["fp32", "fp16"] : ["fp32"];
+  if (!kept.includes(plan.gradientPrecision)) {
+    const reason = `only ${kept.join(" or ")} with ${plan.precision}`;
+    refuse("plan.gradientPrecision", plan.gradientPrecision, reason);
   }
-  if (plan.precision === "bf16" && plan.gradientPrecision !== "fp32") {
-    refuse("plan.gradientPrecision", plan.gradientPrecision, "fp32 is forced with bf16");
-  }
-  if (plan.vpp === 1 && plan.overlapPointToPoint && microbatches(plan) > 1 && plan.pp > 1) {
+  if (plan.vpp === 1 && plan.overlapPointToPoint) {
     refuse("plan.overlapPointToPoint", true, "only the interleaved schedule overlaps its sends");
   }
   if (data !== undefined) refuse("data", data.path, "Megatron-LM reads .bin and .idx: --data-path");
@@ -164,5 +312,4 @@ function unsupportedOf(run: ResolvedRun): readonly Unsupported[] {
     refuse("checkpoint.interval", checkpoint.interval, "only --save-interval, in steps");
   }
   if (sample !== undefined) refuse("sample", sample.prompt, "text is generated by another program");
-  return list;
 }

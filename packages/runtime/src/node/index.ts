@@ -1,15 +1,17 @@
 export { type FileStoreOptions, fileStore } from "./file-store.ts";
 export { executeFileOperations, fileStorage } from "./file-storage.ts";
 export { type MemoryCopy, SnapshotCopier } from "./snapshot-copier.ts";
-export {
-  GenerationLoader,
-  type LoaderFailure,
-  decodeFeed,
-  encodeFeeds,
-} from "./generation-loader.ts";
+export { GenerationLoader, type LoaderFailure } from "./generation-loader.ts";
+export { decodeFeed, encodeFeed } from "./feed-text.ts";
 export { type MetricSink, jsonLinesFile } from "./json-lines.ts";
 export { type RunFolder, runFolder } from "./run-folder.ts";
-export { type Agent, type AgentEvent, type AgentOptions, startAgent } from "./driver/agent.ts";
+export {
+  type Agent,
+  type AgentEvent,
+  type AgentOptions,
+  type GenerationStart,
+  startAgent,
+} from "./driver/agent.ts";
 export { type Clock, monotonicClock } from "./driver/clock.ts";
 export { type Connection, type ConnectionOptions, openConnection } from "./driver/connection.ts";
 export {

@@ -7,7 +7,6 @@ import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import type { HistoryScript, TraceEntry } from "@trireme/fault-tolerance/simulation";
 import { drawScript, playScript } from "@trireme/fault-tolerance/simulation";
 import {
@@ -24,7 +23,7 @@ import {
   monotonicClock,
   openConnection,
 } from "@trireme/runtime/node";
-import type { ScriptLine } from "./scripted-driver-main.ts";
+import { DriverProcess, Inbox } from "./driver-process.ts";
 
 const run = "replay";
 const token = "a token for replayed histories";
@@ -57,76 +56,6 @@ export function scriptOf(seed: number): HistoryScript {
         : { at, mishap },
     ),
   };
-}
-
-/** A queue of what has come, and of who waits for it. */
-class Inbox<Word> {
-  readonly #words: Word[] = [];
-  #waiting: { resolve: (word: Word) => void; timer: NodeJS.Timeout } | undefined;
-
-  push(word: Word): void {
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    if (waiting === undefined) this.#words.push(word);
-    else {
-      clearTimeout(waiting.timer);
-      waiting.resolve(word);
-    }
-  }
-
-  take(what: string): Promise<Word> {
-    const word = this.#words.shift();
-    if (word !== undefined) return Promise.resolve(word);
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`waited 20 s for ${what}`)), 20_000);
-      this.#waiting = { resolve, timer };
-    });
-  }
-
-  drain(): Word[] {
-    return this.#words.splice(0);
-  }
-}
-
-interface DriverWord {
-  readonly kind: "ready" | "lead" | "record" | "done";
-  readonly port?: number;
-  readonly record?: string;
-}
-
-class DriverProcess {
-  readonly words: Inbox<DriverWord> = new Inbox();
-  readonly records: Inbox<string> = new Inbox();
-  readonly #child;
-  readonly #gone: Promise<unknown>;
-
-  constructor(file: string, options: object) {
-    this.#child = spawn(process.execPath, [file, JSON.stringify(options)], {
-      stdio: ["pipe", "pipe", "inherit"],
-    });
-    this.#gone = new Promise((resolve) => {
-      this.#child.once("exit", resolve);
-    });
-    createInterface(this.#child.stdout).on("line", (line) => {
-      const word: DriverWord = JSON.parse(line);
-      if (word.kind === "record") this.records.push(word.record!);
-      else this.words.push(word);
-    });
-  }
-
-  write(line: ScriptLine): void {
-    this.#child.stdin.write(`${JSON.stringify(line)}\n`);
-  }
-
-  async do(line: ScriptLine): Promise<void> {
-    this.write(line);
-    await this.words.take(`the driver to take ${JSON.stringify(line)}`);
-  }
-
-  async kill(): Promise<void> {
-    this.#child.kill("SIGKILL");
-    await this.#gone;
-  }
 }
 
 export async function replayHistory(seed: number, programs: Programs): Promise<Replayed> {

@@ -1,9 +1,8 @@
-/** A rank: reads steps of its feed and prints their tokens, one line a step: `rank-process.ts RANK`. */
+/** A rank: reads steps of its feed and prints their tokens, one line a step. */
 import { rankBatches } from "@trireme/dataloader/node";
 import { decodeFeed } from "@trireme/runtime/node";
 
-const [, , rank] = process.argv;
-const feed = decodeFeed(process.env["TRIREME_FEEDS"] ?? "", Number(rank));
+const feed = decodeFeed(process.env["TRIREME_FEED"] ?? "");
 for await (const { step, microbatches } of rankBatches(feed, { deadline: 20 })) {
   const tokens = microbatches.map((microbatch) => [...microbatch.tokens]);
   process.stdout.write(`${JSON.stringify({ step, tokens })}\n`);

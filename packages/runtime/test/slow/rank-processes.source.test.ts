@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { type RankFeed, rankBatches } from "@trireme/dataloader/node";
-import { GenerationLoader, encodeFeeds } from "@trireme/runtime/node";
+import { GenerationLoader, encodeFeed } from "@trireme/runtime/node";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type LoaderFixture, loaderFixture } from "../loader-fixture.ts";
 
@@ -17,9 +17,9 @@ afterAll(() => fixture.remove());
 const script = fileURLToPath(new URL("rank-process.ts", import.meta.url));
 const steps = 4;
 
-async function readInProcess(rank: number, feeds: string): Promise<unknown[]> {
-  const argv = ["--conditions=@trireme/source", "--import", "tsx", script, String(rank)];
-  const env = { ...process.env, TRIREME_FEEDS: feeds };
+async function readInProcess(feed: RankFeed): Promise<unknown[]> {
+  const argv = ["--conditions=@trireme/source", "--import", "tsx", script];
+  const env = { ...process.env, TRIREME_FEED: encodeFeed(feed) };
   const child = spawn(process.execPath, argv, { env, stdio: ["ignore", "pipe", "inherit"] });
   const [out, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
   expect(code).toBe(0);
@@ -49,8 +49,7 @@ it("ranks that are processes read from files in memory what ranks here read from
   const feeds = await loaders.begin(1, fixture.options(2, { steps, actors: "process" }));
   const paths = [...feeds.values()].map(({ ring }) => (ring.kind === "file" ? ring.path : ""));
   expect(paths.every((path) => existsSync(path))).toBe(true);
-  const sent = encodeFeeds(feeds);
-  expect(await Promise.all([0, 1].map((rank) => readInProcess(rank, sent)))).toEqual(expected);
+  expect(await Promise.all([...feeds.values()].map(readInProcess))).toEqual(expected);
   loaders.end(1);
   // The memory goes with the generation.
   expect(paths.some((path) => existsSync(path))).toBe(false);

@@ -2,7 +2,7 @@
 import type { Bytes, Seconds } from "@trireme/core";
 import type { CollectivePlan } from "@trireme/collectives";
 import { type Cluster, linkBetween } from "@trireme/topology";
-import type { TrafficFlow } from "./flow-simulation.ts";
+import type { TrafficFlow } from "./traffic.ts";
 import { pairTraffic } from "./plan-bytes.ts";
 
 /** The flows of a collective: one for each pair of devices that talk, with all that goes between them. */

@@ -5,7 +5,7 @@
  * (retransmission.ts). ECMP collisions, contention between groups, worn and flapping cables all are
  * shares of links.
  */
-import { type Bytes, EventQueue, type Seconds, TriremeError } from "@trireme/core";
+import { EventQueue, type Seconds, TriremeError } from "@trireme/core";
 import { deviceRoutes } from "@trireme/collectives";
 import { type Cluster, FlowRates, type RoutingPolicy, linkBetween } from "@trireme/topology";
 import {
@@ -17,24 +17,7 @@ import {
   timeFor,
 } from "./congestion.ts";
 import { type Retransmission, givesUp, ncclRetransmission, resumes } from "./retransmission.ts";
-
-/** Traffic from one device to another. */
-export interface TrafficFlow {
-  readonly from: number;
-  readonly to: number;
-  readonly bytes: Bytes;
-  /** When it starts; 0 when left out. */
-  readonly start?: Seconds;
-  /** What it is a part of: a collective, say. 0 when left out. */
-  readonly group?: number;
-}
-
-/** A cable of the fabric carries another part of its bandwidth from a time on: 1 whole, 0 down. */
-export interface CableChange {
-  readonly at: Seconds;
-  readonly cable: number;
-  readonly fraction: number;
-}
+import { type CableChange, type TrafficFlow, checkTraffic } from "./traffic.ts";
 
 /** What is simulated. */
 export interface FlowSimulationOptions {
@@ -106,24 +89,7 @@ class Flows {
   constructor(o: FlowSimulationOptions) {
     const { cluster, flows, changes = [], control = idealControl } = o;
     checkControl(control);
-    for (const [i, { bytes, start = 0 }] of flows.entries()) {
-      if (!(bytes >= 0 && bytes < Infinity && start >= 0 && start < Infinity)) {
-        throw new TriremeError(
-          "FLOW",
-          `flow ${i} of ${bytes} bytes from ${start} s: give finite numbers from 0 up`,
-        );
-      }
-    }
-    const cables = cluster.fabric?.graph.cables ?? 0;
-    for (const { at, cable, fraction } of changes) {
-      const known = Number.isInteger(cable) && cable >= 0 && cable < cables;
-      if (!known || !(fraction >= 0 && fraction <= 1) || !(at >= 0 && at < Infinity)) {
-        throw new TriremeError(
-          "LINK_STATE",
-          `cable ${cable} to ${fraction} at ${at} s: name a cable in 0..${cables - 1}, a fraction in 0..1 and a time from 0 up`,
-        );
-      }
-    }
+    checkTraffic(flows, changes, cluster.fabric?.graph.cables ?? 0);
     const pairs = { from: flows.map((f) => f.from), to: flows.map((f) => f.to) };
     const { capacities, links } = deviceRoutes(cluster, pairs, o.policy);
     this.#flows = flows;

@@ -26,6 +26,11 @@ export class IntegerColumn {
     return at;
   }
 
+  /** An entry. */
+  at(place: number): number {
+    return this.#values[place]!;
+  }
+
   /** The entries so far; a view that later entries do not change in length. */
   view(): Int32Array {
     return this.#values.subarray(0, this.#length);

@@ -11,7 +11,7 @@ import { type Seconds, TriremeError } from "@trireme/core";
 import { IntegerColumn, RealColumn } from "./columns.ts";
 import type { Label } from "./label.ts";
 
-/** Instruction codes; the argument is a work (compute), a message (send, receive) or a collective. */
+/** Instruction codes; the argument is a work (compute), a message (send, receive), a collective, or a time. */
 export const opcode = {
   compute: 0,
   send: 1,
@@ -20,6 +20,7 @@ export const opcode = {
   enter: 4,
   blockingEnter: 5,
   await: 6,
+  until: 7,
 } as const;
 
 /** A message from one rank to another. */
@@ -73,6 +74,7 @@ export class Program {
   readonly #stream = new IntegerColumn(64);
   readonly #collectiveDuration = new RealColumn(64);
   readonly #collectiveLabel = new IntegerColumn(64);
+  readonly #times = new RealColumn(1);
   #streams = 1;
 
   constructor(ranks: number) {
@@ -161,12 +163,12 @@ export class Program {
   /** Its sender sends the message here; `blocks`: and waits until it has arrived. */
   send(message: number, blocks: boolean): void {
     const code = blocks ? opcode.blockingSend : opcode.send;
-    this.#push(this.#from.view()[message]!, code, message);
+    this.#push(this.#from.at(message), code, message);
   }
 
   /** Its receiver waits for the message here. */
   receive(message: number): void {
-    this.#push(this.#to.view()[message]!, opcode.receive, message);
+    this.#push(this.#to.at(message), opcode.receive, message);
   }
 
   /** A member enters the collective here; `blocks`: and waits until it is over. */
@@ -177,6 +179,19 @@ export class Program {
   /** A member waits here until the collective it entered is over. */
   await(rank: number, collective: number): void {
     this.#push(rank, opcode.await, collective);
+  }
+
+  /** The rank stands still here until a time, if that has not come yet: what is replayed is at its times. */
+  until(rank: number, time: Seconds): void {
+    if (!(time >= 0 && time < Infinity)) {
+      throw new TriremeError("PROGRAM", `until ${time} s: give a finite time of at least 0`);
+    }
+    this.#push(rank, opcode.until, this.#times.push(time));
+  }
+
+  /** Times that ranks stand still until. */
+  times(): Float64Array {
+    return this.#times.view();
   }
 
   /** The instructions of all ranks in a row. */

@@ -1,10 +1,10 @@
 /** From a plan on a cluster to a step in numbers: the cost model's times, laid out by stage. */
 import { type Pricer, type StepCosts, stepCosts } from "@trireme/cost-model";
 import { collectiveTime } from "@trireme/collectives";
-import type { Seconds } from "@trireme/core";
+import { type Seconds, TriremeError } from "@trireme/core";
 import { createSchedule, lower } from "@trireme/schedulers";
 import type { Lane } from "@trireme/timeline";
-import { type Cluster, hostIndex, linkBetween } from "@trireme/topology";
+import { type Cluster, hostIndex, hostOf, linkBetween } from "@trireme/topology";
 import {
   type CollectiveOperator,
   type Model,
@@ -38,6 +38,8 @@ export interface DescribeOptions extends PricedPlan {
   readonly ranks: SimulatedRanks;
   /** Whether the spans of computing are kernels instead of whole parts of actions. */
   readonly operators?: boolean;
+  /** Multiprocessors that a hidden collective keeps from computing; see `SimulateOptions`. */
+  readonly communicationMultiprocessors?: number;
   readonly loading?: (rank: number) => Seconds;
   readonly variation?: Variation;
 }
@@ -61,6 +63,7 @@ export function describeStep(o: DescribeOptions): StepDescription {
       collectives: collectives[stage]!,
       lanes,
       operators: o.operators === true,
+      ...contentionOf(o),
     }),
   );
   const modelStage = Array.from({ length: schedule.stages }, (_, stage) => stage % chain);
@@ -76,6 +79,20 @@ export function describeStep(o: DescribeOptions): StepDescription {
     ...(o.loading === undefined ? {} : { loading: o.loading }),
     ...(o.variation === undefined ? {} : { variation: o.variation }),
   };
+}
+
+/** The fraction of the device that the option leaves to communication. */
+function contentionOf(o: DescribeOptions): { readonly contention?: number } {
+  const { communicationMultiprocessors: budget, cluster } = o;
+  if (budget === undefined) return {};
+  const { name, multiprocessors } = hostOf(cluster, 0).accelerator;
+  if (!(budget >= 0 && budget < multiprocessors)) {
+    throw new TriremeError(
+      "BUDGET",
+      `communicationMultiprocessors ${budget}: ${name} has ${multiprocessors}; leave some to computing`,
+    );
+  }
+  return { contention: budget / multiprocessors };
 }
 
 /** Where the group of rank 0 along each axis lies stands for all. */

@@ -4,7 +4,7 @@
  * communication of an action add up to the cost model's.
  */
 import type { Seconds } from "@trireme/core";
-import type { PricedOperator, StepCosts } from "@trireme/cost-model";
+import { type PricedOperator, type StepCosts, overlapContention } from "@trireme/cost-model";
 import type { Lane } from "@trireme/timeline";
 import type { CollectiveOperator, Pass } from "@trireme/workload";
 import { kernelsOf } from "./kernels.ts";
@@ -23,6 +23,8 @@ export interface StagePartsOptions {
   readonly lanes: Lanes;
   /** Whether parts list their kernels. */
   readonly operators: boolean;
+  /** Fraction of the device that a hidden collective keeps from computing; the cost model's when left out. */
+  readonly contention?: number;
 }
 
 /** Weights and gradients, not activations, travel. */
@@ -70,6 +72,8 @@ export function stageParts(o: StagePartsOptions): StageParts {
     const duration = Math.max(0, time - exposed - sharded);
     const own = of(false, passes);
     const weights = of(true, passes);
+    const shown = budgeted(total(own), exposed, o.contention);
+    const shownWeights = budgeted(total(weights), sharded, o.contention);
     const alone = kernels.reduce((sum, k) => sum + secondsOf(k), 0);
     // Launches may hold kernels up: then each has its part of the longer time.
     const stretch = alone > 0 ? duration / alone : 0;
@@ -84,7 +88,7 @@ export function stageParts(o: StagePartsOptions): StageParts {
       duration,
       flops: kernels.reduce((sum, { operator }) => sum + operator.flops * operator.count, 0),
       hidden: [...share(own, hidden), ...share(weights, gathered)],
-      exposed: [...share(own, exposed), ...share(weights, sharded)],
+      exposed: [...share(own, shown), ...share(weights, shownWeights)],
       attention: timeIn(["attention"]),
       experts: timeIn(["grouped-gemm"]),
       ...(o.operators ? { kernels: kernelsOf(kernels, stretch) } : {}),
@@ -117,6 +121,17 @@ export function stageParts(o: StagePartsOptions): StageParts {
     I: [...again, part("input-gradient", ["input-gradient"], input, inInput, scattered)],
     W: [part("weight-gradient", ["weight-gradient"], weight, inWeight, 0)],
   };
+}
+
+/**
+ * The exposed time of communication of `time` under another contention than the cost model's: of its
+ * `exposed`, what outlasts computing stays, and what hidden communication takes from it changes.
+ */
+function budgeted(time: Seconds, exposed: Seconds, contention: number | undefined): Seconds {
+  if (contention === undefined) return exposed;
+  const alone = (exposed - overlapContention * time) / (1 - overlapContention);
+  const outlasts = Math.min(time, Math.max(0, alone));
+  return outlasts + contention * (time - outlasts);
 }
 
 function secondsOf({ operator, seconds }: PricedOperator): Seconds {

@@ -1,15 +1,21 @@
 /**
  * What a call takes, as against what NCCL's tuner believes (`tuner.ts`), whose estimates are there to
- * be compared with each other. The tuner chooses; its latency stands, and these are added:
+ * be compared with each other. Its latencies stand, and these are added:
  *
- * - the launch of the kernel;
+ * - the launch of the kernel, unless calls are queued back to back;
  * - NVLink at what its packets carry where wires are the limit (Volta's mesh), else the tuner's bus;
  * - a ring's pass over a chunk of two slices cannot send in the half step in which it receives its
  *   last slice, so that 2 (n - 1) steps take half a step more;
- * - NVLS first sums and then spreads, so that one round of chunks is filled before both overlap;
- * - the network at the share of its rate that payload gets.
+ * - LL at the share of the bus that NCCL gave it when Volta and Ampere were new;
+ * - the rounds of chunks of NVLS, see `nvls.ts`;
+ * - the network at the share of its rate that payload gets, and the latency that its plugin states.
+ *
+ * The tuner chooses. Near a switch its estimate and this one differ by a few per cent, and a faster
+ * link could make it choose what is slower here; the least that any of its choices takes is then given,
+ * so that time never rises with bandwidth.
  */
-import { type Bytes, type BytesPerSecond, GBps, KiB, type Seconds, us } from "@trireme/core";
+import { type Bytes, type BytesPerSecond, GBps, type Seconds, us } from "@trireme/core";
+import { defaultLatency } from "@trireme/topology";
 import { type Extent, outside } from "../extent.ts";
 import { ringsInside } from "../rings.ts";
 import {
@@ -21,7 +27,8 @@ import {
   nvlinkBandwidth,
   rcclProfile,
 } from "./profile.ts";
-import { type TunerOptions, type TunerShape, tunerCandidates } from "./tuner.ts";
+import { nvlsTime } from "./nvls.ts";
+import { type Candidate, type TunerOptions, type TunerShape, tunerCandidates } from "./tuner.ts";
 
 /**
  * From the call to the first transfer: small all-reduces on 8 H200 take 38 to 40 µs where the tuner
@@ -32,10 +39,10 @@ export const launchLatency: Seconds = us(24);
 const nvlinkPayload = 0.915;
 /** Payload of InfiniBand and RoCE with 4 KiB packets, as DGX A100 shows: 192 of 200 GB/s. */
 export const networkPayload = 0.96;
-/** NVLS: channels, and heads (ranks whose chunks are in flight at once). */
-const nvlsChannels = 16;
+/** LL's share of the bus until NCCL 2.26 (tuning.cc); the half of today was measured on Hopper. */
+const olderLlShare = 1 / 4;
 
-/** A predicted call. */
+/** A predicted call; algorithm and protocol are the tuner's choice. */
 export interface NcclPrediction {
   readonly time: Seconds;
   readonly algorithm: NcclAlgorithm;
@@ -58,7 +65,7 @@ function generationOf(architecture: string): Generation {
 
 /** The communicator as the tuner sees it. */
 export function tunerShape(extent: Extent): TunerShape {
-  const { host, ranks, hosts, link } = extent;
+  const { host, ranks, hosts, link, network } = extent;
   const generation = generationOf(host.accelerator.architecture);
   const inside = link.kind === "nvlink" || link.kind === "xgmi" ? "nvlink" : "pci";
   const { link: perLink, channel } = nvlinkBandwidth[generation];
@@ -71,6 +78,7 @@ export function tunerShape(extent: Extent): TunerShape {
     inside,
     busInside,
     busOutside: hosts > 1 ? outside(extent) : Infinity,
+    networkLatency: hosts > 1 ? Math.max(0, network.latency - defaultLatency.network) : 0,
     channels: Math.max(1, Math.floor(busInside / GBps(inside === "nvlink" ? channel : perLink))),
     nvls:
       inside === "nvlink" && switched && (generation === "hopper" || generation === "blackwell"),
@@ -91,11 +99,16 @@ function tunedBus(extent: Extent, generation: Generation): BytesPerSecond {
   return (wires(extent) / vendor) * GBps(nvlinkBandwidth[generation].link);
 }
 
+/** Steps of a ring. */
+function steps(operation: TunedOperation, ranks: number): number {
+  return operation === "all-reduce" ? 2 * (ranks - 1) : ranks - 1;
+}
+
 /** The bus a ring reaches. */
 function reachedBus(extent: Extent, shape: TunerShape, operation: TunedOperation): BytesPerSecond {
   const { ranks, hosts } = extent;
-  const steps = operation === "all-reduce" ? 2 * (ranks - 1) : ranks - 1;
-  const perPass = steps / (steps + 0.5);
+  const count = steps(operation, ranks);
+  const perPass = count / (count + 0.5);
   const inside =
     extent.link.kind !== "nvlink"
       ? shape.busInside * perPass
@@ -105,35 +118,54 @@ function reachedBus(extent: Extent, shape: TunerShape, operation: TunedOperation
   return hosts === 1 ? inside : Math.min(inside, networkPayload * shape.busOutside);
 }
 
+/** Options of `predictNccl`. */
+export interface PredictionOptions extends TunerOptions {
+  /** Whether calls follow each other without a wait, so that launches hide behind the calls before. */
+  readonly queued?: boolean;
+}
+
 /** The time of a call on GPUs, and what it runs. */
 export function predictNccl(
   operation: TunedOperation,
   bytes: Bytes,
   extent: Extent,
-  options: TunerOptions = {},
+  options: PredictionOptions = {},
 ): NcclPrediction {
   const shape = tunerShape(extent);
   const amd = extent.host.accelerator.architecture.startsWith("cdna");
   const profile = options.profile ?? (amd ? rcclProfile : ncclProfile);
-  const [best] = tunerCandidates(operation, bytes, shape, { ...options, profile });
+  const candidates = tunerCandidates(operation, bytes, shape, { ...options, profile });
+  const [best] = candidates;
   if (best === undefined) return { time: Infinity, algorithm: "ring", protocol: "simple" };
-  const { algorithm, protocol, latency } = best;
-  let { bandwidth } = best;
-  let fill = 0;
-  if (algorithm === "ring" && protocol === "simple") {
-    const tuned = shape.hosts === 1 ? shape.busInside : Math.min(shape.busInside, shape.busOutside);
-    bandwidth *= reachedBus(extent, shape, operation) / tuned;
+  let time = Infinity;
+  for (const candidate of candidates) {
+    time = Math.min(time, timeOf(candidate, operation, bytes, extent, shape));
   }
-  if (algorithm === "nvls") fill = Math.min(bytes, nvlsRound(bytes, extent.ranks)) / bandwidth;
-  return { time: launchLatency + latency + fill + bytes / bandwidth, algorithm, protocol };
+  const launch = options.queued === true ? 0 : launchLatency;
+  return { time: launch + time, algorithm: best.algorithm, protocol: best.protocol };
 }
 
-/** Bytes in flight in one round of NVLS; NCCL takes smaller chunks for smaller buffers. */
-function nvlsRound(bytes: Bytes, ranks: number): Bytes {
-  const slots = nvlsChannels * Math.min(ranks, 8);
-  let chunk = KiB(128);
-  if (bytes < 64 * slots * chunk) chunk = KiB(64);
-  if (bytes < 8 * slots * chunk) chunk = KiB(32);
-  if (bytes < 2 * slots * chunk) chunk = KiB(16);
-  return slots * chunk;
+function timeOf(
+  { algorithm, protocol, latency, bandwidth }: Candidate,
+  operation: TunedOperation,
+  bytes: Bytes,
+  extent: Extent,
+  shape: TunerShape,
+): Seconds {
+  const { generation, hosts, busInside, busOutside, ranks } = shape;
+  const tuned = hosts === 1 ? busInside : Math.min(busInside, busOutside);
+  if (algorithm === "nvls" || algorithm === "nvls-tree") {
+    return nvlsTime({ bytes, latency, bandwidth, generation, hosts, perHost: ranks / hosts });
+  }
+  if (algorithm === "ring" && protocol !== "ll") {
+    const reached = reachedBus(extent, shape, operation) / tuned;
+    // LL128 passes whole lines on, and has no more of the wires than the tuner says.
+    return latency + bytes / bandwidth / (protocol === "simple" ? reached : Math.min(1, reached));
+  }
+  const older = generation === "volta" || generation === "ampere";
+  if (algorithm === "ring" && protocol === "ll" && older && extent.link.kind === "nvlink") {
+    const perByte = steps(operation, ranks) / ranks / (olderLlShare * tuned);
+    return latency + bytes * Math.max(1 / bandwidth, perByte);
+  }
+  return latency + bytes / bandwidth;
 }

@@ -35,7 +35,10 @@ export interface TunerShape {
   /** Switches that reduce: NVLS inside hosts (Hopper on), SHARP between them. Default false. */
   readonly nvls?: boolean;
   readonly sharp?: boolean;
-  /** Time the network adds to each hop on top of NCCL's figure. Default 0. */
+  /**
+   * What the network's plugin states as its latency, NCCL's `latencyInter`, on top of NCCL's figure for
+   * a hop; Simple pays it again for the flush. Default 0, as the plugin for InfiniBand says.
+   */
   readonly networkLatency?: Seconds;
 }
 
@@ -177,7 +180,8 @@ function latencyOf(
   const inside = us(
     (profile[shape.inside][algorithm] ?? profile.nvlink[algorithm])?.[protocol] ?? 0,
   );
-  const outside = us(profile.net[algorithm]?.[protocol] ?? 0) + networkLatency;
+  const stated = protocol === "simple" ? 2 * networkLatency : networkLatency;
+  const outside = us(profile.net[algorithm]?.[protocol] ?? 0) + stated;
   const base = us(profile.base[algorithm]?.[protocol] ?? 0);
   const perHost = ranks / hosts;
   switch (algorithm) {

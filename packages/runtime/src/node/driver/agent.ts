@@ -1,5 +1,6 @@
 /** Starting the agent of a host: what it is told, and what it tells. */
 import { TriremeError, type Seconds } from "@trireme/core";
+import type { HostLoaderOptions } from "@trireme/dataloader/node";
 import type { Endpoint, Launch } from "../../driver/launch.ts";
 import type { Failure, RunEnd } from "../../driver/message.ts";
 import type { Clock } from "./clock.ts";
@@ -18,6 +19,12 @@ export interface AgentOptions {
   /** Workers to start. */
   readonly ranks: number;
   readonly worker: WorkerCommand;
+  /**
+   * The data loader of this host: called for each generation, for what to start it with. Its ranks are
+   * this host's unless they are given, its actors such that the workers can read from it. Workers start
+   * once its sources are open; it goes with the generation, and its failure is one of the software.
+   */
+  readonly loader?: (start: GenerationStart) => HostLoaderOptions | Promise<HostLoaderOptions>;
   /** Where other hosts reach this one, for MASTER_ADDR; default 127.0.0.1. */
   readonly address?: string;
   /** Time without a driver after which the workers are taken down; default 600 s. */
@@ -30,6 +37,18 @@ export interface AgentOptions {
   readonly check?: () => Promise<string | undefined>;
   readonly on?: (event: AgentEvent) => void;
   readonly clock?: Clock;
+}
+
+/** A generation that is about to start on a host. */
+export interface GenerationStart {
+  readonly launch: Launch;
+  /**
+   * Step to train first. The loader's state to go on from is the one saved after the step before
+   * (`loaderState` of the worker's link); none for step 1.
+   */
+  readonly step: number;
+  /** Batches passed over so far: step s trains the batch that the loader counts as s - 1 + skip. */
+  readonly skip: number;
 }
 
 /** What an agent tells where it runs. */

@@ -9,17 +9,16 @@ import { type AgentAction, AgentMachine } from "../../driver/agent-machine.ts";
 import type { Endpoint, Launch } from "../../driver/launch.ts";
 import type { Answer, DriverMessage, Failure, RunEnd } from "../../driver/message.ts";
 import { parseDriverMessage } from "../../driver/parse-message.ts";
+import { GenerationLoader } from "../generation-loader.ts";
 import type { AgentEvent, AgentOptions } from "./agent.ts";
 import { type Clock, monotonicClock } from "./clock.ts";
 import { DriverLink } from "./driver-link.ts";
 import { type Guard, startGuard } from "./guard.ts";
+import { HostGeneration } from "./host-generation.ts";
 import { Lease } from "./lease.ts";
 import { freePort } from "./listen.ts";
 import { LogForwarder } from "./log-forwarder.ts";
 import { killTree } from "./process-tree.ts";
-import { type WorkerOutcome, hasObeyed } from "./running-worker.ts";
-import { WorkerSet } from "./worker-set.ts";
-import type { WorkerWord } from "./worker-word.ts";
 
 /** Time that leftovers of an earlier agent may outlive SIGKILL. */
 const leftoverDeadline: Seconds = 30;
@@ -37,10 +36,10 @@ export class HostAgent {
   readonly #on: (event: AgentEvent) => void;
   #endpoint: Endpoint;
   #guard: Guard | undefined;
-  #workers: WorkerSet | undefined;
-  /** Local ranks whose request to begin a step waits for an agreed stop, with that step. */
-  readonly #waiting = new Map<number, number>();
-  readonly #asked = new Set<number>();
+  readonly #loaders: GenerationLoader;
+  #generation: HostGeneration | undefined;
+  /** The end of all generations so far. */
+  #down: Promise<unknown> = Promise.resolve();
   #leaving: Promise<void> | undefined;
   #over = false;
   #settle: { resolve: (end: RunEnd) => void; reject: (error: unknown) => void } | undefined;
@@ -52,6 +51,9 @@ export class HostAgent {
     this.#clock = clock;
     this.#on = options.on ?? (() => undefined);
     this.#machine = new AgentMachine({ host, incarnation: this.#incarnation, ranks });
+    this.#loaders = new GenerationLoader((generation, error) => {
+      if (this.#generation?.number === generation) this.#generation.loaderFailed(error);
+    });
     // Its own, so that the guard of an agent that died does not take the workers of the next one.
     this.#mark = `${run}/${host}/${this.#incarnation}`;
     this.#endpoint = { address, port: 1 };
@@ -167,86 +169,31 @@ export class HostAgent {
         this.end(action.end);
         return;
       case "release":
-        this.#release();
+        this.#generation?.release();
     }
   }
 
   #start(launch: Launch, order: Order & { kind: "train" }): void {
-    const { run, host, worker, stallDeadline = Infinity } = this.#options;
+    const { host } = this.#options;
     this.#on({ kind: "start", launch, step: order.step });
-    this.#workers = new WorkerSet({
-      run,
-      host,
+    this.#generation = new HostGeneration({
+      agent: this.#options,
+      machine: this.#machine,
+      loaders: this.#loaders,
+      clock: this.#clock,
+      mark: this.#mark,
       launch,
       order,
-      command: worker,
-      mark: this.#mark,
-      clock: this.#clock,
-      stallDeadline,
-      word: (localRank, word) => this.#hear(localRank, word),
-      line: (localRank, stream, line) => {
-        const rank = this.#machine.rank(localRank);
+      changed: () => this.#report(),
+      failed: (failure) => this.#failed(failure),
+      metrics: (rank, word) =>
+        this.#link.offer({ ...word, host, generation: launch.generation, rank }),
+      line: (rank, stream, line) => {
         this.#on({ kind: "log", rank, stream, line });
         this.#logs.add(rank, stream, line);
       },
-      ended: (localRank, outcome) => this.#ended(localRank, outcome),
-      stalled: (localRank, seconds) =>
-        this.#failed({
-          kind: "stall",
-          rank: this.#machine.rank(localRank),
-          step: this.#machine.begun(localRank),
-          seconds,
-        }),
     });
     this.#report();
-  }
-
-  #hear(localRank: number, word: WorkerWord): void {
-    const rank = this.#machine.rank(localRank);
-    switch (word.kind) {
-      case "begin":
-        this.#grant(localRank, word.step);
-        return;
-      case "saved":
-        this.#machine.saved(localRank, word.step);
-        return;
-      case "metrics": {
-        const { host } = this.#options;
-        const { generation } = this.#machine;
-        this.#link.offer({ ...word, host, generation, rank });
-        return;
-      }
-      case "fault": {
-        const { scope, reason } = word;
-        this.#failed({ kind: "declared", rank, scope, reason });
-      }
-    }
-  }
-
-  #grant(localRank: number, step: number): void {
-    const may = this.#machine.mayBegin(localRank, step);
-    if (may === "wait") this.#waiting.set(localRank, step);
-    else this.#workers?.answer(localRank, { kind: may });
-  }
-
-  /** The last step is agreed on: answers those who wait, and asks those to end who never would. */
-  #release(): void {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const [localRank, step] of waiting) this.#grant(localRank, step);
-    for (const localRank of this.#workers?.mute ?? []) {
-      this.#asked.add(localRank);
-      this.#workers?.askToEnd(localRank);
-    }
-  }
-
-  #ended(localRank: number, outcome: WorkerOutcome): void {
-    const rank = this.#machine.rank(localRank);
-    const asked = this.#asked.has(localRank) && hasObeyed(outcome);
-    if (asked || (outcome.kind === "exit" && outcome.code === 0)) {
-      this.#machine.ended(localRank);
-      this.#report();
-    } else this.#failed({ ...outcome, rank });
   }
 
   #failed(failure: Failure): void {
@@ -285,13 +232,13 @@ export class HostAgent {
     }
   }
 
+  /** Resolves once nothing lives, of a generation that is being taken down already as well. */
   async #takeDown(): Promise<void> {
-    const workers = this.#workers;
-    this.#workers = undefined;
+    const generation = this.#generation;
+    this.#generation = undefined;
     this.#lease.end();
-    this.#waiting.clear();
-    this.#asked.clear();
-    await workers?.takeDown(this.#options.grace ?? 5);
+    this.#down = Promise.all([this.#down, generation?.takeDown(this.#options.grace ?? 5)]);
+    await this.#down;
   }
 
   /** A new one for each generation: rank 0 of the one before may have left its own in TIME_WAIT. */

@@ -1,6 +1,8 @@
 /** A worker that is a process: any program. It leads a process group, so that all it starts can be found. */
 import { spawn } from "node:child_process";
 import { Socket } from "node:net";
+import type { RankFeed } from "@trireme/dataloader/node";
+import { encodeFeed, feedVariable } from "../feed-text.ts";
 import { LineReader } from "./line-reader.ts";
 import {
   type RunningWorker,
@@ -19,6 +21,7 @@ const lateOutput = 200;
 export function startWorkerProcess(
   command: WorkerCommand & { kind: "process" },
   environment: Readonly<Record<string, string>>,
+  feed: RankFeed | undefined,
   events: WorkerEvents,
 ): RunningWorker {
   const child = spawn(command.command, [...(command.arguments ?? [])], {
@@ -26,6 +29,7 @@ export function startWorkerProcess(
       ...process.env,
       ...command.environment,
       ...environment,
+      ...(feed === undefined ? {} : { [feedVariable]: encodeFeed(feed) }),
       [channelVariable]: String(descriptor),
     },
     ...(command.directory === undefined ? {} : { cwd: command.directory }),

@@ -1,6 +1,7 @@
 /** The workers of one host in one generation: started together, watched, taken down together. */
 import type { Seconds } from "@trireme/core";
 import { TriremeError } from "@trireme/core";
+import type { RankFeed } from "@trireme/dataloader/node";
 import type { Order } from "@trireme/fault-tolerance";
 import { type Launch, rankEnvironment } from "../../driver/launch.ts";
 import type { Clock } from "./clock.ts";
@@ -16,6 +17,8 @@ export interface WorkerSetOptions {
   readonly launch: Launch;
   readonly order: Order & { kind: "train" };
   readonly command: WorkerCommand;
+  /** By rank: what it reads its batches from, where this host has a loader. */
+  readonly feeds: ReadonlyMap<number, RankFeed>;
   /** Mark of the process tree. */
   readonly mark: string;
   readonly clock: Clock;
@@ -57,11 +60,10 @@ export class WorkerSet {
   }
 
   #start(localRank: number): Place {
-    const { run, launch, host, order, command, mark } = this.#options;
-    const environment = {
-      ...rankEnvironment({ ...order, run, launch, host, localRank }),
-      [treeVariable]: mark,
-    };
+    const { run, launch, host, order, command, mark, feeds } = this.#options;
+    const variables = rankEnvironment({ ...order, run, launch, host, localRank });
+    const environment = { ...variables, [treeVariable]: mark };
+    const feed = feeds.get(Number(variables["RANK"]));
     const events = {
       word: (value: unknown) => this.#hear(localRank, value),
       line: (stream: "stdout" | "stderr", line: string) =>
@@ -78,8 +80,8 @@ export class WorkerSet {
     };
     const worker =
       command.kind === "process"
-        ? startWorkerProcess(command, environment, events)
-        : startWorkerThread(command, environment, events);
+        ? startWorkerProcess(command, environment, feed, events)
+        : startWorkerThread(command, environment, feed, events);
     return { worker, heard: Number.NaN, asking: false, over: false, gone: false, stalled: false };
   }
 
@@ -96,7 +98,7 @@ export class WorkerSet {
     const first = Number.isNaN(place.heard);
     place.heard = this.#options.clock.now();
     place.stalled = false;
-    place.asking = word.kind === "begin";
+    place.asking = word.kind === "begin" || word.kind === "loader-state";
     if (first) this.#watch();
     this.#options.word(localRank, word);
   }

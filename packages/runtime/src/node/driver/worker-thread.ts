@@ -1,5 +1,7 @@
 /** A worker that is a thread of the agent's process. */
-import { Worker } from "node:worker_threads";
+import { Worker, setEnvironmentData } from "node:worker_threads";
+import type { RankFeed } from "@trireme/dataloader/node";
+import { feedVariable } from "../feed-text.ts";
 import { LineReader } from "./line-reader.ts";
 import {
   type RunningWorker,
@@ -14,8 +16,12 @@ import { channelVariable } from "./worker-word.ts";
 export function startWorkerThread(
   command: WorkerCommand & { kind: "thread" },
   environment: Readonly<Record<string, string>>,
+  feed: RankFeed | undefined,
   events: WorkerEvents,
 ): RunningWorker {
+  // As a variable of its environment, but shared memory cannot be one: the thread takes a copy of what
+  // is set when it is made.
+  setEnvironmentData(feedVariable, feed);
   const worker = new Worker(command.file, {
     env: {
       ...process.env,
@@ -27,6 +33,7 @@ export function startWorkerThread(
     stdout: true,
     stderr: true,
   });
+  setEnvironmentData(feedVariable, undefined);
   const stdout = new LineReader(longestLine, (line) => events.line("stdout", line));
   const stderr = new LineReader(longestLine, (line) => events.line("stderr", line));
   worker.stdout.on("data", (piece: Buffer) => stdout.push(piece));

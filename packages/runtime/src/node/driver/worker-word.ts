@@ -10,6 +10,8 @@ import { z } from "zod";
 export type WorkerWord =
   /** May I begin this step? Answered. */
   | { readonly kind: "begin"; readonly step: number }
+  /** What state has the host's loader after this step? Answered. */
+  | { readonly kind: "loader-state"; readonly step: number }
   /** The state after this step is where a restart will find it. */
   | { readonly kind: "saved"; readonly step: number }
   | {
@@ -23,8 +25,14 @@ export type WorkerWord =
       readonly reason: string;
     };
 
-/** The answer to `begin`. */
-export type AgentWord = { readonly kind: "go" } | { readonly kind: "end" };
+/** An answer; questions are answered in their order. */
+export type AgentWord =
+  /** To `begin`. */
+  | { readonly kind: "go" }
+  | { readonly kind: "end" }
+  /** To `loader-state`: JSON, or why there is none. */
+  | { readonly kind: "loader-state"; readonly state: unknown }
+  | { readonly kind: "refused"; readonly reason: string };
 
 /** Variable with the number of the descriptor, in a process; "thread" in a thread. */
 export const channelVariable = "TRIREME_CHANNEL";
@@ -35,6 +43,7 @@ export const longestWord: number = 1 << 16;
 const step = z.int().min(0);
 const word = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("begin"), step }),
+  z.strictObject({ kind: z.literal("loader-state"), step }),
   z.strictObject({ kind: z.literal("saved"), step }),
   z.strictObject({
     kind: z.literal("metrics"),

@@ -1,0 +1,207 @@
+/**
+ * NeMo's YAML of its Megatron GPT models (examples/nlp/language_modeling/conf/megatron_gpt_config.yaml of
+ * NeMo 1 and 2.0): groups `trainer`, `model` with `model.optim`, and `exp_manager`.
+ */
+import type { ResolvedRun } from "../resolved.ts";
+import type { Imported } from "./interchange.ts";
+import { type MegatronTree, type Row, fromTree, put, toTree } from "./megatron-tree.ts";
+import { SettingTree } from "./setting-tree.ts";
+
+const model = (path: string, option: string, kind?: Row["kind"]): Row => ({
+  path: `model.${path}`,
+  option,
+  ...(kind === undefined ? {} : { kind }),
+});
+
+const rows: readonly Row[] = [
+  model("num_layers", "num-layers"),
+  model("hidden_size", "hidden-size"),
+  model("num_attention_heads", "num-attention-heads"),
+  model("num_query_groups", "num-query-groups"),
+  model("kv_channels", "kv-channels"),
+  model("ffn_hidden_size", "ffn-hidden-size"),
+  model("override_vocab_size", "vocab-size"),
+  model("make_vocab_size_divisible_by", "make-vocab-size-divisible-by"),
+  model("max_position_embeddings", "max-position-embeddings"),
+  model("position_embedding_type", "position-embedding-type"),
+  model("rotary_base", "rotary-base"),
+  model("rotary_percentage", "rotary-percent"),
+  model("layernorm_epsilon", "norm-epsilon"),
+  {
+    path: "model.normalization",
+    option: "normalization",
+    values: { LayerNorm: "layernorm", RMSNorm: "rmsnorm" },
+  },
+  model("bias", "disable-bias-linear", "inverse"),
+  model("qkv_bias", "add-qkv-bias", "flag"),
+  model("qk_layernorm", "qk-layernorm", "flag"),
+  model("share_embeddings_and_output_weights", "untie-embeddings-and-output-weights", "inverse"),
+  model("num_moe_experts", "num-experts"),
+  model("moe_router_topk", "moe-router-topk"),
+  model("moe_grouped_gemm", "moe-grouped-gemm", "flag"),
+  model("tensor_model_parallel_size", "tensor-model-parallel-size"),
+  model("pipeline_model_parallel_size", "pipeline-model-parallel-size"),
+  model("virtual_pipeline_model_parallel_size", "num-virtual-stages-per-pipeline-rank"),
+  model("context_parallel_size", "context-parallel-size"),
+  model("expert_model_parallel_size", "expert-model-parallel-size"),
+  model("micro_batch_size", "micro-batch-size"),
+  model("global_batch_size", "global-batch-size"),
+  model("encoder_seq_length", "seq-length"),
+  model("sequence_parallel", "sequence-parallel", "flag"),
+  model("activations_checkpoint_granularity", "recompute-granularity"),
+  model("activations_checkpoint_method", "recompute-method"),
+  model("activations_checkpoint_num_layers", "recompute-num-layers"),
+  model("masked_softmax_fusion", "no-masked-softmax-fusion", "inverse"),
+  model("hidden_dropout", "hidden-dropout"),
+  model("attention_dropout", "attention-dropout"),
+  model("overlap_p2p_comm", "no-overlap-p2p-communication", "inverse"),
+  model("ub_tp_comm_overlap", "tp-comm-overlap", "flag"),
+  model("seed", "seed"),
+  model("optim.lr", "lr"),
+  model("optim.weight_decay", "weight-decay"),
+  model("optim.eps", "adam-eps"),
+  model("optim.overlap_grad_sync", "overlap-grad-reduce", "flag"),
+  model("optim.sched.warmup_steps", "lr-warmup-iters"),
+  model("optim.sched.min_lr", "min-lr"),
+  {
+    path: "model.optim.sched.name",
+    option: "lr-decay-style",
+    values: {
+      cosine: "CosineAnnealing",
+      linear: "WarmupAnnealing",
+      constant: "WarmupHoldPolicy",
+      "inverse-square-root": "InverseSquareRootAnnealing",
+    },
+  },
+  { path: "trainer.max_steps", option: "train-iters" },
+  { path: "trainer.val_check_interval", option: "eval-interval" },
+  { path: "trainer.limit_val_batches", option: "eval-iters" },
+  { path: "trainer.gradient_clip_val", option: "clip-grad" },
+  { path: "exp_manager.explicit_log_dir", option: "save" },
+  {
+    path: "exp_manager.checkpoint_callback_params.every_n_train_steps",
+    option: "save-interval",
+  },
+];
+
+const handled = new Set([
+  "group-query-attention",
+  "swiglu",
+  "squared-relu",
+  "bf16",
+  "fp16",
+  "fp8-format",
+  "attention-backend",
+  "use-distributed-optimizer",
+  "accumulate-allreduce-grads-in-fp32",
+]);
+
+/** Dropout is one setting there as well: of the feed-forward block there is a third. */
+const precisions: Readonly<Record<string, readonly string[]>> = {
+  "bf16-mixed": ["--bf16"],
+  bf16: ["--bf16"],
+  "16-mixed": ["--fp16"],
+  "16": ["--fp16"],
+  "32": [],
+  "32-true": [],
+};
+const activations: Readonly<Record<string, readonly string[]>> = {
+  gelu: [],
+  "fast-swiglu": ["--swiglu"],
+  swiglu: ["--swiglu"],
+  "squared-relu": ["--squared-relu"],
+};
+
+/** The configuration, for `formatYaml`, that makes NeMo do what a run says. */
+export function toNemo(run: ResolvedRun): MegatronTree {
+  const { config, settings, unsupported } = toTree(run, rows, handled, "NeMo");
+  const tree = { ...config };
+  const list = [...unsupported];
+  const refuse = (option: string, value: unknown, reason: string): void => {
+    list.push({ option, value, reason });
+  };
+  const { plan, optimizer, cluster } = run;
+  const precision = { bf16: "bf16-mixed", fp16: "16-mixed", fp32: 32 }[plan.precision];
+  put(tree, "trainer.precision", precision);
+  put(tree, "trainer.num_nodes", cluster.hosts);
+  put(tree, "trainer.devices", Math.ceil(cluster.devices / cluster.hosts));
+  put(tree, "model.mcore_gpt", true);
+  const words = ["swiglu", "squared-relu"].filter((name) => settings[name] === true);
+  put(tree, "model.activation", words[0] === "swiglu" ? "fast-swiglu" : (words[0] ?? "gelu"));
+  put(tree, "model.use_flash_attention", plan.flashAttention);
+  if (plan.matrixPrecision === "fp8") {
+    put(tree, "model.fp8", true);
+    put(tree, "model.fp8_hybrid", true);
+  }
+  put(tree, "model.optim.name", plan.zero === 1 ? "distributed_fused_adam" : "fused_adam");
+  put(tree, "model.optim.betas", [optimizer.beta1, optimizer.beta2]);
+  if (plan.precision === "fp16") put(tree, "model.optim.grad_sync_dtype", plan.gradientPrecision);
+  if (optimizer.schedule === "wsd") {
+    refuse("optimizer.schedule", "wsd", "only cosine, linear, constant and inverse-sqrt");
+  }
+  if (run.model.experts !== undefined && run.model.experts.ffn !== run.model.ffn) {
+    // The table of fields has said so where it was written at all.
+    if (!list.some((u) => u.option === "model.experts.ffn")) {
+      refuse("model.experts.ffn", run.model.experts.ffn, "experts are as wide as ffn_hidden_size");
+    }
+  }
+  if (run.model.window !== undefined) {
+    refuse("model.window", run.model.window, "has no setting in NeMo");
+  }
+  return { config: tree, unsupported: list };
+}
+
+/**
+ * Reads a parsed NeMo configuration. `cluster` has to be added, and the vocabulary where the tokenizer's
+ * file alone tells it.
+ * @throws RunError for a value of another kind than it takes.
+ */
+export function fromNemo(config: unknown): Imported {
+  const tree = new SettingTree(config);
+  const words = [
+    ...chosen(tree, "model.activation", activations, "gelu"),
+    ...chosen(tree, "trainer.precision", precisions, "32"),
+  ];
+  const groups = tree.number("model.num_query_groups");
+  const heads = tree.number("model.num_attention_heads");
+  if (groups !== undefined && groups !== heads) words.push("--group-query-attention");
+  if (!(tree.flag("model.use_flash_attention") ?? true))
+    words.push("--attention-backend", "unfused");
+  const hybrid = tree.flag("model.fp8_hybrid") ?? false;
+  if (tree.flag("model.fp8") ?? false) {
+    if (hybrid) words.push("--fp8-format", "hybrid");
+    else tree.refuse("model.fp8", true, "only with fp8_hybrid");
+  }
+  if (tree.value("model.optim.grad_sync_dtype") === "fp32") {
+    words.push("--accumulate-allreduce-grads-in-fp32");
+  }
+  words.push(...optimizerOf(tree));
+  // Said of the launcher, or by what is read already.
+  for (const path of ["trainer.num_nodes", "trainer.devices", "model.mcore_gpt"]) tree.value(path);
+  return fromTree(tree, rows, words);
+}
+
+function chosen(
+  tree: SettingTree,
+  path: string,
+  known: Readonly<Record<string, readonly string[]>>,
+  otherwise: string,
+): readonly string[] {
+  const value = tree.value(path) ?? otherwise;
+  const name = typeof value === "number" ? `${value}` : value;
+  const found = typeof name === "string" && Object.hasOwn(known, name) ? known[name] : undefined;
+  if (found === undefined) tree.refuse(path, value, `only ${Object.keys(known).join(", ")}`);
+  return found ?? [];
+}
+
+function optimizerOf(tree: SettingTree): readonly string[] {
+  const name = tree.text("model.optim.name") ?? "fused_adam";
+  const betas = tree.value("model.optim.betas");
+  const [beta1, beta2]: readonly unknown[] = Array.isArray(betas) ? betas : [];
+  const words = ["--adam-beta1", String(beta1 ?? 0.9), "--adam-beta2", String(beta2 ?? 0.999)];
+  if (name === "distributed_fused_adam") return [...words, "--use-distributed-optimizer"];
+  if (!["fused_adam", "adamw", "adam"].includes(name)) {
+    tree.refuse("model.optim.name", name, "only fused_adam, distributed_fused_adam and adamw");
+  }
+  return words;
+}

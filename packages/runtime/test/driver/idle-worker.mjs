@@ -1,0 +1,2 @@
+/** A worker that takes no data. */
+setInterval(() => undefined, 1000);

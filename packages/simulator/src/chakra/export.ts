@@ -1,0 +1,171 @@
+/** A program as Chakra execution traces, so that the same workload runs in ASTRA-sim. */
+import { TriremeError } from "@trireme/core";
+import type { SpanKind } from "@trireme/timeline";
+import { type Program, opcode } from "../program/program.ts";
+import {
+  type ChakraNode,
+  type ChakraTrace,
+  chakraCollectives,
+  chakraNodeTypes,
+} from "./execution-trace.ts";
+
+/** The workload of all ranks. */
+export interface ChakraWorkload {
+  /** By rank. */
+  readonly traces: readonly ChakraTrace[];
+  /** Ranks of each process group by its name, as ASTRA-sim's communicator group file (JSON) has them. */
+  readonly groups: Readonly<Record<string, readonly number[]>>;
+}
+
+/**
+ * Exports every instruction that does something: computing, sends, receives and collectives of each
+ * rank, with what it waits for. Collectives that the cost model sums up are one node with all their
+ * bytes. Awaiting is a dependency, not a node.
+ * @throws TriremeError "CHAKRA" for a span kind that Chakra has no collective for.
+ */
+export function toChakra(program: Program): ChakraWorkload {
+  const groups: Record<string, readonly number[]> = {};
+  program.groups.forEach((members, i) => (groups[String(i)] = [...members]));
+  const traces = Array.from({ length: program.ranks }, (_, rank) => ({
+    version: "0.0.4",
+    nodes: new RankExport(program, rank).nodes(),
+  }));
+  return { traces, groups };
+}
+
+class RankExport {
+  readonly #program: Program;
+  readonly #rank: number;
+  readonly #nodes: ChakraNode[] = [];
+  /** What the next instruction waits for, and the last collective of each stream. */
+  #frontier: number[] = [];
+  readonly #lastOn = new Map<number, number>();
+  readonly #nodeOf = new Map<number, number>();
+
+  constructor(program: Program, rank: number) {
+    this.#program = program;
+    this.#rank = rank;
+  }
+
+  nodes(): ChakraNode[] {
+    const { offsets, opcodes, arguments: args } = instructionsOf(this.#program);
+    for (let i = offsets[this.#rank]!; i < offsets[this.#rank + 1]!; i++) {
+      const id = args[i]!;
+      switch (opcodes[i]!) {
+        case opcode.compute:
+          this.#frontier = [this.#compute(id)];
+          break;
+        case opcode.send:
+          this.#message(id, true);
+          break;
+        case opcode.blockingSend:
+          this.#frontier = [this.#message(id, true)];
+          break;
+        case opcode.receive:
+          this.#frontier = [...this.#frontier, this.#message(id, false)];
+          break;
+        case opcode.enter:
+          this.#collective(id);
+          break;
+        case opcode.blockingEnter:
+          this.#frontier = [this.#collective(id)];
+          break;
+        case opcode.await:
+          this.#frontier = [...this.#frontier, this.#nodeOf.get(id)!];
+          break;
+        default:
+          throw new TriremeError("CHAKRA", "a program that stands still until a time has no trace");
+      }
+    }
+    return this.#nodes;
+  }
+
+  #add(
+    name: string,
+    type: number,
+    duration: number,
+    attributes: ChakraNode["attributes"],
+    control: readonly number[] = [],
+  ): number {
+    const id = this.#nodes.length;
+    this.#nodes.push({
+      id,
+      name,
+      type,
+      controlDependencies: control,
+      dataDependencies: this.#frontier,
+      duration,
+      attributes: { is_cpu_op: false, ...attributes, seconds: duration },
+    });
+    return id;
+  }
+
+  #compute(work: number): number {
+    const { duration, label } = this.#program.works();
+    const { action, kind, flops = 0, bytes = 0 } = this.#program.labels[label[work]!]!;
+    return this.#add(action, chakraNodeTypes.compute, duration[work]!, {
+      kind,
+      num_ops: Math.round(flops),
+      tensor_size: Math.round(bytes),
+    });
+  }
+
+  #message(id: number, send: boolean): number {
+    const { from, to, duration, latency, send: sends, receive } = this.#program.messages();
+    const label = this.#program.labels[(send ? sends : receive)[id]!]!;
+    const type = send ? chakraNodeTypes.send : chakraNodeTypes.receive;
+    return this.#add(label.action, type, duration[id]! + latency[id]!, {
+      comm_size: Math.round(label.bytes ?? 0),
+      comm_src: from[id]!,
+      comm_dst: to[id]!,
+      comm_tag: id % 2 ** 31,
+    });
+  }
+
+  #collective(id: number): number {
+    const { group, stream, duration, label } = this.#program.collectives();
+    const { action, kind, bytes = 0 } = this.#program.labels[label[id]!]!;
+    const on = stream[id]!;
+    const last = this.#lastOn.get(on);
+    const node = this.#add(
+      action,
+      chakraNodeTypes.collective,
+      duration[id]!,
+      {
+        comm_type: collectiveCode(kind, action),
+        comm_size: Math.round(bytes),
+        pg_name: String(group[id]!),
+      },
+      last === undefined ? [] : [last],
+    );
+    this.#lastOn.set(on, node);
+    this.#nodeOf.set(id, node);
+    return node;
+  }
+}
+
+const known = new WeakMap<Program, ReturnType<Program["instructions"]>>();
+
+/** The instructions, flattened once for all ranks. */
+function instructionsOf(program: Program): ReturnType<Program["instructions"]> {
+  let found = known.get(program);
+  if (found === undefined) known.set(program, (found = program.instructions()));
+  return found;
+}
+
+function collectiveCode(kind: SpanKind, action: string): number {
+  switch (kind) {
+    case "all-reduce":
+    case "all-gather":
+    case "reduce-scatter":
+    case "all-to-all":
+    case "broadcast":
+    case "barrier":
+      return chakraCollectives[kind];
+    default:
+      throw new TriremeError(
+        "CHAKRA",
+        `${action} is a collective of kind ${kind}, which Chakra lacks`,
+      );
+  }
+}

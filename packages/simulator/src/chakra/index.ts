@@ -1,0 +1,20 @@
+export {
+  type ChakraNode,
+  type ChakraTrace,
+  type ChakraValue,
+  chakraCollectives,
+  chakraNodeTypes,
+  decodeChakra,
+  encodeChakra,
+} from "./execution-trace.ts";
+export { type ChakraWorkload, toChakra } from "./export.ts";
+export { type GraphNode, type WorkloadGraph, workloadGraph } from "./graph.ts";
+export { type PlayWorkloadOptions, type PlayedWorkload, playWorkload } from "./play-workload.ts";
+export {
+  type TextLayer,
+  type TextPass,
+  type TextWorkload,
+  parseTextWorkload,
+  printTextWorkload,
+} from "./text-workload.ts";
+export { type PlayedText, playText } from "./play-text.ts";

@@ -1,0 +1,26 @@
+/** How programs are played, and what playing tells beside spans. */
+import type { Seconds } from "@trireme/core";
+import type { SharedHost } from "./core-pools.ts";
+import type { Jitter } from "./jitter.ts";
+
+/** How a program is played. */
+export interface PlayOptions {
+  /** Hosts whose ranks share fewer cores than there are ranks; the others compute at full speed. */
+  readonly shared?: readonly SharedHost[];
+  /** Speed of each rank's computing: 1 as declared, 0.5 half as fast; above 0. All 1 when left out. */
+  readonly speed?: ArrayLike<number>;
+  /** Random variation of computing; none when left out. */
+  readonly jitter?: Jitter;
+  /** Name of a rank in messages; its own number when left out. */
+  readonly rankOf?: ArrayLike<number>;
+  /** Filled with times as the program is played, when given. */
+  readonly observed?: Observed;
+}
+
+/** When what happened; made by `observedTimes`. */
+export interface Observed {
+  /** When each instruction was taken, in the order of `Program.instructions`. */
+  readonly taken: Float64Array;
+  /** When each message arrived. */
+  readonly arrived: Float64Array;
+}

@@ -1,0 +1,305 @@
+/**
+ * Plays a program on an event queue: every rank takes its instructions in order, and the clock moves
+ * from one end of a computation, message or collective to the next. Nothing is allocated for an event.
+ */
+import { EventQueue, type Seconds } from "@trireme/core";
+import { CorePools } from "./core-pools.ts";
+import { explainDeadlock } from "./deadlock.ts";
+import { type Jitter, jitterFactor } from "./jitter.ts";
+import type { Observed, PlayOptions, Played } from "./play-options.ts";
+import { type Instructions, type Program, opcode } from "./program.ts";
+import {
+  type CollectiveStates,
+  type MessageStates,
+  collectiveStates,
+  messageStates,
+} from "./play-states.ts";
+import type { Recorder } from "./recorder.ts";
+import { CollectiveStreams } from "./streams.ts";
+
+// What an event means: payload = number × 4 + event.
+const event = { computed: 0, arrived: 1, collected: 2, cores: 3 } as const;
+
+export class Player {
+  readonly #program: Program;
+  readonly #recorder: Recorder;
+  readonly #rankOf: ArrayLike<number> | undefined;
+  readonly #speed: ArrayLike<number> | undefined;
+  readonly #jitter: Jitter | undefined;
+  readonly #observed: Observed | undefined;
+  readonly #queue: EventQueue;
+  readonly #code: Instructions;
+  readonly #works: ReturnType<Program["works"]>;
+  readonly #messages: ReturnType<Program["messages"]>;
+  readonly #collectives: ReturnType<Program["collectives"]>;
+  readonly #position: Float64Array;
+  /** Spans that the next computation of a rank waited for, by rank. */
+  readonly #inputs: number[][];
+  /** The span that ended last of those a rank computed or stood still for, -1: none; and its end. */
+  readonly #last: Int32Array;
+  readonly #lastEnd: Float64Array;
+  readonly #computeStart: Float64Array;
+  /** When a rank's way out is free. */
+  readonly #egressFree: Float64Array;
+  readonly #message: MessageStates;
+  /** Message or collective a rank waits for; -1: none. */
+  readonly #waitsMessage: Int32Array;
+  readonly #waitsCollective: Int32Array;
+  readonly #streams: CollectiveStreams;
+  readonly #collective: CollectiveStates;
+  readonly #pools: CorePools | undefined;
+
+  constructor(program: Program, recorder: Recorder, options: PlayOptions) {
+    const { ranks } = program;
+    this.#program = program;
+    this.#recorder = recorder;
+    this.#rankOf = options.rankOf;
+    this.#speed = options.speed;
+    this.#jitter = options.jitter;
+    this.#observed = options.observed;
+    this.#queue = new EventQueue(2 * ranks + 64);
+    this.#code = program.instructions();
+    this.#works = program.works();
+    this.#messages = program.messages();
+    this.#collectives = program.collectives();
+    this.#position = this.#code.offsets.slice(0, ranks);
+    this.#inputs = Array.from({ length: recorder.links ? ranks : 0 }, () => []);
+    this.#last = new Int32Array(ranks).fill(-1);
+    this.#lastEnd = new Float64Array(ranks);
+    this.#computeStart = new Float64Array(ranks);
+    this.#egressFree = new Float64Array(ranks);
+    this.#message = messageStates(this.#messages.from.length);
+    this.#waitsMessage = new Int32Array(ranks).fill(-1);
+    this.#waitsCollective = new Int32Array(ranks).fill(-1);
+    this.#streams = new CollectiveStreams(program, this.#code);
+    this.#collective = collectiveStates(this.#collectives.group.length);
+    this.#pools = CorePools.of(options.shared ?? [], ranks);
+  }
+
+  run(): Played {
+    const queue = this.#queue;
+    let events = 0;
+    for (let rank = 0; rank < this.#position.length; rank++) this.#proceed(rank);
+    while (queue.size > 0) {
+      const payload = queue.pop();
+      const id = payload >> 2;
+      events++;
+      switch (payload & 3) {
+        case event.computed:
+          this.#computed(id);
+          break;
+        case event.arrived:
+          this.#hasArrived(id);
+          break;
+        case event.collected:
+          this.#collected(id);
+          break;
+        default:
+          this.#coresEvent(id);
+      }
+    }
+    this.#checkFinished();
+    return { events, end: queue.now };
+  }
+
+  /** Runs a rank until it computes, waits or is over. */
+  #proceed(rank: number): void {
+    const { opcodes, arguments: args, offsets } = this.#code;
+    const position = this.#position;
+    const end = offsets[rank + 1]!;
+    const now = this.#queue.now;
+    for (let i = position[rank]!; i < end; i++) {
+      const id = args[i]!;
+      position[rank] = i;
+      if (this.#observed !== undefined) this.#observed.taken[i] = now;
+      switch (opcodes[i]!) {
+        case opcode.compute: {
+          this.#computeStart[rank] = now;
+          const time = this.#works.duration[id]! * this.#factor(rank, i);
+          const pool = this.#pools === undefined ? -1 : this.#pools.poolOf(rank);
+          if (pool < 0) {
+            this.#queue.push(now + time, rank * 4 + event.computed);
+          } else {
+            this.#pools!.start(pool, now, rank, time);
+            this.#scheduleCores(pool);
+          }
+          return;
+        }
+        case opcode.send:
+          this.#send(rank, id);
+          break;
+        case opcode.blockingSend:
+          this.#send(rank, id);
+          this.#waitsMessage[rank] = id;
+          return;
+        case opcode.receive:
+          if (this.#message.arrived[id] === 0) {
+            this.#waitsMessage[rank] = id;
+            return;
+          }
+          this.#stoodFor(rank, this.#message.received[id]!, this.#message.end[id]!);
+          break;
+        case opcode.enter:
+          if (this.#streams.enter(rank, id)) this.#startCollective(id, this.#last[rank]!);
+          break;
+        case opcode.blockingEnter:
+          this.#waitsCollective[rank] = id;
+          if (this.#streams.enter(rank, id)) this.#startCollective(id, this.#last[rank]!);
+          return;
+        case opcode.until: {
+          const time = this.#program.times()[id]!;
+          if (time <= now) break;
+          this.#queue.push(time, rank * 4 + event.computed);
+          return;
+        }
+        default:
+          if (this.#collective.done[id] === 0) {
+            this.#waitsCollective[rank] = id;
+            return;
+          }
+          this.#stoodFor(rank, this.#memberSpan(rank, id), this.#collective.end[id]!);
+      }
+    }
+    position[rank] = end;
+  }
+
+  /** What multiplies a computation: the rank's slowness, and chance. */
+  #factor(rank: number, i: number): number {
+    let factor = this.#speed === undefined ? 1 : 1 / this.#speed[rank]!;
+    if (this.#jitter !== undefined) {
+      factor *= jitterFactor(this.#jitter, rank, i - this.#code.offsets[rank]!);
+    }
+    return factor;
+  }
+
+  #computed(rank: number): void {
+    const at = this.#position[rank]!++;
+    const work = this.#code.arguments[at]!;
+    if (this.#code.opcodes[at] === opcode.until) {
+      this.#proceed(rank);
+      return;
+    }
+    const start = this.#computeStart[rank]!;
+    const span = this.#recorder.span(rank, this.#works.label[work]!, start, this.#queue.now);
+    if (this.#recorder.links) {
+      const inputs = this.#inputs[rank]!;
+      for (const input of inputs) this.#recorder.link(span, input);
+      inputs.length = 0;
+    }
+    this.#last[rank] = span;
+    this.#lastEnd[rank] = this.#queue.now;
+    this.#proceed(rank);
+  }
+
+  #send(rank: number, id: number): void {
+    const start = Math.max(this.#queue.now, this.#egressFree[rank]!);
+    const free = start + this.#messages.duration[id]!;
+    this.#egressFree[rank] = free;
+    this.#message.start[id] = start;
+    this.#message.sent[id] = this.#last[rank]!;
+    this.#queue.push(free + this.#messages.latency[id]!, id * 4 + event.arrived);
+  }
+
+  #hasArrived(id: number): void {
+    const { from, to, send, receive } = this.#messages;
+    const recorder = this.#recorder;
+    const { now } = this.#queue;
+    const [sender, receiver] = [from[id]!, to[id]!];
+    const start = this.#message.start[id]!;
+    const sent = recorder.span(sender, send[id]!, start, now);
+    const got = recorder.span(receiver, receive[id]!, start, now);
+    if (recorder.links) {
+      if (this.#message.sent[id]! >= 0) recorder.link(sent, this.#message.sent[id]!);
+      recorder.link(got, sent);
+    }
+    if (this.#observed !== undefined) this.#observed.arrived[id] = now;
+    this.#message.arrived[id] = 1;
+    this.#message.received[id] = got;
+    this.#message.end[id] = now;
+    if (this.#waitsMessage[sender] === id) this.#resume(sender, sent);
+    if (this.#waitsMessage[receiver] === id) this.#resume(receiver, got);
+  }
+
+  /** A rank goes on after what it stood still for. */
+  #resume(rank: number, span: number): void {
+    this.#stoodFor(rank, span, this.#queue.now);
+    this.#waitsMessage[rank] = -1;
+    this.#waitsCollective[rank] = -1;
+    this.#position[rank]!++;
+    this.#proceed(rank);
+  }
+
+  #stoodFor(rank: number, span: number, end: Seconds): void {
+    if (this.#recorder.links) this.#inputs[rank]!.push(span);
+    if (end < this.#lastEnd[rank]!) return;
+    this.#last[rank] = span;
+    this.#lastEnd[rank] = end;
+  }
+
+  #members(id: number): Int32Array {
+    return this.#program.groups[this.#collectives.group[id]!]!;
+  }
+
+  #memberSpan(rank: number, id: number): number {
+    if (!this.#recorder.links) return -1;
+    return this.#collective.span[id]! + this.#members(id).indexOf(rank);
+  }
+
+  /** `cause` is the span whose end let it start: what its last member did, or the collective before. */
+  #startCollective(id: number, cause: number): void {
+    const { now } = this.#queue;
+    this.#collective.cause[id] = cause;
+    this.#collective.start[id] = now;
+    this.#queue.push(now + this.#collectives.duration[id]!, id * 4 + event.collected);
+  }
+
+  #collected(id: number): void {
+    const members = this.#members(id);
+    const label = this.#collectives.label[id]!;
+    const recorder = this.#recorder;
+    const { now } = this.#queue;
+    const [start, cause] = [this.#collective.start[id]!, this.#collective.cause[id]!];
+    this.#collective.done[id] = 1;
+    this.#collective.end[id] = now;
+    let first = -1;
+    for (let m = 0; m < members.length; m++) {
+      const span = recorder.span(members[m]!, label, start, now);
+      if (m === 0) first = span;
+      if (recorder.links && cause >= 0) recorder.link(span, cause);
+    }
+    this.#collective.span[id] = first;
+    for (let m = 0; m < members.length; m++) {
+      const next = this.#streams.after(members[m]!, id);
+      if (next >= 0) this.#startCollective(next, first < 0 ? -1 : first + m);
+    }
+    for (let m = 0; m < members.length; m++) {
+      const rank = members[m]!;
+      if (this.#waitsCollective[rank] === id) this.#resume(rank, first < 0 ? -1 : first + m);
+    }
+  }
+
+  #scheduleCores(pool: number): void {
+    const { now } = this.#queue;
+    const next = this.#pools!.next(pool);
+    if (next < Infinity) this.#queue.push(Math.max(next, now), pool * 4 + event.cores);
+  }
+
+  #coresEvent(pool: number): void {
+    const rank = this.#pools!.finish(pool, this.#queue.now);
+    if (rank < 0) return;
+    this.#scheduleCores(pool);
+    this.#computed(rank);
+  }
+
+  #checkFinished(): void {
+    const { offsets } = this.#code;
+    const stuck = this.#position.findIndex((at, rank) => at < offsets[rank + 1]!);
+    if (stuck < 0) return;
+    throw explainDeadlock(this.#program, this.#code, {
+      position: this.#position,
+      waitsMessage: this.#waitsMessage,
+      waitsCollective: this.#waitsCollective,
+      nameOf: (rank) => this.#rankOf?.[rank] ?? rank,
+    });
+  }
+}
