@@ -1,4 +1,5 @@
 export { type ArenaOptions, type SharedMemory, communicatorArena } from "./communicator/arena.ts";
+export type { CopyBytes } from "./communicator/endpoint.ts";
 export {
   type Communicator,
   type CommunicatorOptions,
@@ -80,6 +81,7 @@ export {
   tunerCandidates,
 } from "./cost/nccl/tuner.ts";
 export { type NcclEnvironment, ncclEnvironment } from "./cost/nccl/environment.ts";
+export { type NvlsCall, nvlsTime } from "./cost/nccl/nvls.ts";
 export { type ElasticFabric, elasticFabric } from "./cost/nccl/elastic-fabric.ts";
 export {
   type NcclPrediction,

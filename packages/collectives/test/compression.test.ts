@@ -59,6 +59,67 @@ test("bf16 rounds to nearest, ties to even, and keeps infinities and NaN", () =>
   );
 });
 
+test("the kernels give what the definitions give, bit for bit, at every length", () => {
+  const special = [0, -0, Number.NaN, Infinity, -Infinity, 2 ** -140, 1 + 2 ** -8, 3.4e38];
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof(fc.float(), fc.constantFrom(...special)), { maxLength: 70 }),
+      (numbers) => {
+        const data = Float32Array.from(numbers);
+        const bits = new Uint32Array(data.buffer);
+        const want = Array.from(bits, (b) => {
+          if ((b & 0x7fffffff) > 0x7f800000) return (b >>> 16) | 64;
+          return ((b + 0x7fff + ((b >>> 16) & 1)) >>> 16) & 0xffff;
+        });
+        expect(Array.from(toBf16(data))).toEqual(want);
+        const widened = new Uint32Array(fromBf16(Uint16Array.from(want)).buffer);
+        expect(Array.from(widened)).toEqual(want.map((w) => (w << 16) >>> 0));
+      },
+    ),
+  );
+});
+
+test.each(["per-token", "per-channel"] as const)(
+  "FP8 codes with %s scales are the nearest to the quotients, over blocks and groups",
+  (scaling) => {
+    // More than one block of the kernel by rows and by columns, and groups that end within a block.
+    for (const [tokens, channels, group] of [
+      [7, 5, 3],
+      [300, 257, 128],
+      [3, 70_001, 2],
+      [1, 1, 1],
+      [0, 4, 2],
+      [4, 0, 2],
+    ] as const) {
+      const data = Float32Array.from({ length: tokens * channels }, (_, i) =>
+        Math.fround(Math.sin(i * 1.7) * 10 ** ((i % 13) - 6)),
+      );
+      const payload = quantize(data, { tokens, channels, scaling, group });
+      const scaleOf = (i: number): number => {
+        const token = Math.floor(i / channels);
+        const at =
+          scaling === "per-token" ? token : Math.floor(token / group) * channels + (i % channels);
+        return payload.scales[at]!;
+      };
+      const values = dequantize(payload);
+      let wrong = 0;
+      for (let i = 0; i < data.length; i++) {
+        const code = toE4m3(Math.fround(data[i]! / scaleOf(i)));
+        if (payload.data[i] !== code) wrong++;
+        if (values[i] !== Math.fround(fromE4m3(code) * scaleOf(i))) wrong++;
+      }
+      expect(wrong, `${tokens} x ${channels}`).toBe(0);
+    }
+  },
+);
+
+test("FP8 keeps NaN apart: it has its own code and no part in a scale", () => {
+  const data = Float32Array.of(Number.NaN, 2, -1, 0.5, Number.NaN);
+  const { data: codes, scales } = quantize(data, { tokens: 1, channels: 5, scaling: "per-token" });
+  expect(scales[0]).toBe(Math.fround(2 / e4m3Max));
+  expect([codes[0], codes[1], codes[4]]).toEqual([0x7f, 0x7e, 0x7f]);
+});
+
 test.each(["per-token", "per-channel"] as const)(
   "FP8 with %s scales errs by at most 1/16 of a value, or 2^-10 of the scale",
   (scaling) => {

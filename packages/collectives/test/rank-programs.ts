@@ -13,6 +13,7 @@ import {
   reduceScatterFp8,
   toBf16,
 } from "@trireme/collectives";
+import { copyBytes } from "@trireme/collectives/node";
 import { TriremeError, createRng } from "@trireme/core";
 import { variants } from "./plan-variants.ts";
 
@@ -442,6 +443,8 @@ parentPort!.on("message", ({ program, memory, rank, ranks, deadline, argument }:
     now: () => performance.now() / 1000,
     onStall: (message) => stalls.push(message),
     ownCore: program === "ratio",
+    // Odd ranks copy with Node's memcpy, the others with the default.
+    ...((program === "ratio" || rank % 2 === 1) && { copy: copyBytes }),
   });
   try {
     const value = programs[program](c, argument);

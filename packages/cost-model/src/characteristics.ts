@@ -140,10 +140,29 @@ const other: Readonly<Record<Accelerator["kind"], Characteristics>> = {
   },
 };
 
-/** The characteristics of an accelerator: its architecture's, or those of its kind. */
-export function characteristics(a: Accelerator): Characteristics {
-  return known[a.architecture] ?? other[a.kind];
+/** Whether an accelerator is sold with a Grace processor on its board. */
+export function withGrace(a: Accelerator): boolean {
+  return /^g[hb]\d/.test(a.name);
 }
+
+/**
+ * Host time on Grace over that of other hosts: Transformer Engine's linear layer takes 100 µs on GB200 (NVIDIA/TransformerEngine
+ * issue 2053; arXiv 2504.11750 finds GH200 bound by its processor up to four times larger batches), an operator of `gpu` 60.
+ */
+const grace = 100 / 60;
+
+/** The characteristics of an accelerator: its architecture's, or those of its kind, with the host it is sold with. */
+export function characteristics(a: Accelerator): Characteristics {
+  const own = known[a.architecture] ?? other[a.kind];
+  return withGrace(a) ? (onGrace.get(own) ?? own) : own;
+}
+
+const onGrace: ReadonlyMap<Characteristics, Characteristics> = new Map(
+  Object.values(known).map((c) => [
+    c,
+    { ...c, dispatch: grace * c.dispatch, call: grace * c.call },
+  ]),
+);
 
 /**
  * Fraction of the full clock that a device holds through a training step. Under a power limit the

@@ -6,10 +6,11 @@
 import { type BytesPerSecond, GBps, type Seconds } from "@trireme/core";
 import type { Accelerator } from "@trireme/topology";
 import type { Operator } from "@trireme/workload";
+import { withGrace } from "./characteristics.ts";
 
 /** One direction between a device and its processor: PCIe 3, 4 or 5 of 16 lanes less a fifth, or NVLink-C2C. */
 function way(a: Accelerator): BytesPerSecond {
-  if (/^g[hb]\d/.test(a.name)) return GBps(360);
+  if (withGrace(a)) return GBps(360);
   if (a.architecture === "volta" || a.architecture === "turing") return GBps(12.5);
   return a.architecture === "hopper" || a.architecture.startsWith("blackwell")
     ? GBps(50)

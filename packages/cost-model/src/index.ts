@@ -46,12 +46,8 @@ export { type Measurement } from "./calibration/measurement.ts";
 export { parseMeasurements } from "./calibration/parse-measurements.ts";
 export { type Support, type Supported } from "./calibration/support.ts";
 export { overlapContention } from "./overlap.ts";
-export {
-  type Inference,
-  type InferenceCost,
-  type InferenceMemory,
-  type InferenceOptions,
-  inferenceCost,
-} from "./inference/inference-cost.ts";
+export { type Inference, type InferenceCost, inferenceCost } from "./inference/inference-cost.ts";
+export { type InferenceMemory } from "./inference/inference-memory.ts";
+export { type InferenceOptions } from "./inference/inference-options.ts";
 export { type PassTime } from "./inference/forward-pass.ts";
 export { type Speculation, acceptedTokens } from "./inference/speculation.ts";

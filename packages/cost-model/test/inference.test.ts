@@ -122,18 +122,18 @@ test("experts: few sequences reach few of them, and are served from their weight
 
 test("each option moves time or memory the way it should", () => {
   const plain = cost({ batch: 8, prompt: 4096 });
-  const with_ = (o: Partial<InferenceOptions>): InferenceCost =>
+  const changed = (o: Partial<InferenceOptions>): InferenceCost =>
     cost({ batch: 8, prompt: 4096, ...o });
-  expect(with_({ tp: 4 }).decode.secondsPerStep).toBeLessThan(plain.decode.secondsPerStep);
-  expect(with_({ tp: 4 }).decode.tensorParallel).toBeGreaterThan(0);
-  expect(with_({ cacheElement: 1 }).memory.cache).toBe(plain.memory.cache / 2);
-  expect(with_({ cacheElement: 1 }).decode.secondsPerStep).toBeLessThan(
+  expect(changed({ tp: 4 }).decode.secondsPerStep).toBeLessThan(plain.decode.secondsPerStep);
+  expect(changed({ tp: 4 }).decode.tensorParallel).toBeGreaterThan(0);
+  expect(changed({ cacheElement: 1 }).memory.cache).toBe(plain.memory.cache / 2);
+  expect(changed({ cacheElement: 1 }).decode.secondsPerStep).toBeLessThan(
     plain.decode.secondsPerStep,
   );
-  expect(with_({ graphs: false }).decode.secondsPerStep).toBeGreaterThan(
+  expect(changed({ graphs: false }).decode.secondsPerStep).toBeGreaterThan(
     plain.decode.secondsPerStep,
   );
-  expect(with_({ precision: "fp32" }).memory.weights).toBe(2 * plain.memory.weights);
+  expect(changed({ precision: "fp32" }).memory.weights).toBe(2 * plain.memory.weights);
   const on = { cluster: h100, batch: 8, prompt: 4096 } as const;
   expect(cost({ ...on, matrixPrecision: "fp8" }).memory.weights).toBeLessThan(
     0.6 * cost(on).memory.weights,
@@ -141,9 +141,9 @@ test("each option moves time or memory the way it should", () => {
   expect(cost({ ...on, matrixPrecision: "fp8" }).prefill.seconds).toBeLessThan(
     cost(on).prefill.seconds,
   );
-  expect(with_({ generated: 512 }).decode.steps).toBe(511);
+  expect(changed({ generated: 512 }).decode.steps).toBe(511);
   const slow = { operator: (): number => 1 };
-  expect(with_({ pricer: slow }).decode.secondsPerStep).toBeGreaterThan(32);
+  expect(changed({ pricer: slow }).decode.secondsPerStep).toBeGreaterThan(32);
 });
 
 test.each([

@@ -73,7 +73,7 @@ const tensorflow = once(async (): Promise<Training> => {
   const tf = await loadTensorFlow();
   const { first, losses } = await ours.wasm();
   // Its update has no decay and no clipping: after the first the losses are not ours.
-  return checked(trainByTensorFlow(tf, nanoGpt(), first, 4), losses, 1);
+  return checked(trainByTensorFlow(tf, nanoGpt(), first, 3), losses, 1);
 });
 
 /** A peer is one only if it computes the same: its first `count` losses must be ours. */

@@ -199,6 +199,11 @@ export class Bucket {
     );
   }
 
+  /** Whether there are values alone. */
+  get frozen(): boolean {
+    return this.#options.frozen === true;
+  }
+
   get #name(): string {
     return this.#options.specs[0]?.name ?? "an empty bucket";
   }
@@ -231,6 +236,10 @@ class BucketParameter implements Parameter {
 
   get name(): string {
     return this.spec.name;
+  }
+
+  get frozen(): boolean {
+    return this.#bucket.frozen;
   }
 
   get value(): Tensor {

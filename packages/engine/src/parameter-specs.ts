@@ -6,6 +6,7 @@
  */
 import { TriremeError } from "@trireme/core";
 import { type Model, type Stage, layerFormAt, layerForms } from "@trireme/workload";
+import { besideAdapters } from "./adapters.ts";
 import { type ParameterSpec, tiedTable } from "./parameter.ts";
 import type { Slice } from "./slice.ts";
 
@@ -53,7 +54,7 @@ export function stageParameters(
     if (!model.tied) specs.push(matrix("lm_head.weight", [vocab, hidden], rows));
     else if (!stage.embedding) specs.push(table);
   }
-  return specs;
+  return model.adapter === undefined ? specs : besideAdapters(model, specs);
 }
 
 /** The first row of the vocabulary that a rank holds. */

@@ -27,7 +27,16 @@ export function modelWishes(m: Model): readonly Wish[] {
     ["a gate on the shared expert", m.experts?.sharedGate === true, "sharedGate false"],
     ["a router with a bias that is trained", m.experts?.routerBias === true, "routerBias false"],
     ["multi-token prediction", m.prediction !== 0, "prediction 0"],
-    ["adapters", m.adapter !== undefined, "no adapter"],
+    [
+      `adapters beside frozen weights in ${m.adapter?.base}`,
+      m.adapter !== undefined && m.adapter.base !== "full",
+      "adapter.base full",
+    ],
+    [
+      "adapters in a model with experts",
+      m.adapter !== undefined && m.experts !== undefined,
+      "no adapter",
+    ],
     ["encoders", m.encoders.length > 0, "a model without encoders"],
   ];
 }
@@ -38,5 +47,10 @@ export function expertWishes(p: Plan): readonly Wish[] {
     ["overlapExpertParallel", p.overlapExpertParallel, "overlapExpertParallel false"],
     [`offload ${p.offload}`, p.offload !== "none", "offload none"],
     [`etp ${p.etp}`, p.etp > 1, "etp 1"],
+    ["pipelines of different shapes", p.pipelines !== undefined, "pp and tp alone"],
+    ["unequal shares of the batch", p.pipelineBatches !== undefined, "no pipelineBatches"],
+    // A product is made for each expert by itself, which is what false says.
+    ["groupedKernel", p.groupedKernel, "groupedKernel false"],
+    [`cudaGraphs ${p.cudaGraphs}`, p.cudaGraphs !== "none", "cudaGraphs none"],
   ];
 }

@@ -28,6 +28,8 @@ export interface Parameter {
   readonly name: string;
   readonly value: Tensor;
   readonly gradient: Tensor;
+  /** Not trained: it has no gradient to be read or added to. */
+  readonly frozen?: boolean;
 }
 
 /** One executed operation: how to take gradients back through it. */

@@ -7,9 +7,11 @@ import {
   layerFormAt,
   layerForms,
 } from "@trireme/workload";
+import { matrixAdapters } from "./adapters.ts";
 import type { Router } from "./experts/router.ts";
 import { gelu, swiglu } from "./operators/activation.ts";
 import { attention } from "./operators/attention.ts";
+import { addLowRank } from "./operators/low-rank.ts";
 import { embedding } from "./operators/embedding.ts";
 import { linear } from "./operators/linear.ts";
 import { type ExpertGroup, mixtureOfExperts } from "./operators/experts.ts";
@@ -193,7 +195,9 @@ class StageRun {
     const { tensor } = this.#parallel;
     const weight = this.#get(`${name}.weight`);
     const bias = biased ? this.#get(`${name}.bias`) : undefined;
-    if (tensor === undefined) return linear(tape, x, weight, { bias });
+    if (tensor === undefined) {
+      return this.#adapted(tape, name, x, linear(tape, x, weight, { bias }));
+    }
     const { y: all, drop } = enterTensorParallel(tape, x, tensor);
     const product = linear(tape, all, weight, { bias });
     drop();
@@ -205,8 +209,18 @@ class StageRun {
     const { tensor } = this.#parallel;
     const weight = this.#get(`${name}.weight`);
     const bias = this.#options.model.bias ? this.#get(`${name}.bias`) : undefined;
-    if (tensor === undefined) return linear(tape, x, weight, { bias });
+    if (tensor === undefined) {
+      return this.#adapted(tape, name, x, linear(tape, x, weight, { bias }));
+    }
     return leaveTensorParallel(tape, linear(tape, x, weight), tensor, bias);
+  }
+
+  /** y with what the adapters of this matrix add to it. */
+  #adapted(tape: Tape, name: string, x: Variable, y: Variable): Variable {
+    for (const { down, up, columns } of matrixAdapters(this.#options.model, name)) {
+      addLowRank(tape, x, y, this.#get(down), this.#get(up), columns);
+    }
+    return y;
   }
 
   #norm(tape: Tape, name: string, x: Variable): Variable {

@@ -17,8 +17,26 @@ const symptoms = [
   "update",
 ] as const;
 
+/** Hosts by number. */
+export const hosts = (count: number): number[] => Array.from({ length: count }, (_, host) => host);
+
+/** Eight hosts and two standbys over ten hours in which nothing befalls them. */
+export const calm: RunInput = {
+  options: { hosts: hosts(8), standbys: [8, 9], deadline: 60 },
+  times: {
+    heartbeat: 10,
+    step: 10,
+    checkpoint: { every: 30, write: 5, durable: 20 },
+    leave: 10,
+    start: 100,
+    repair: Infinity,
+  },
+  incidents: [],
+  horizon: hours(10),
+};
+
 /** Incidents of a 64-host day, many of them close together. */
-export function incidents(seed: number, hosts: number, count: number, horizon: number): Incident[] {
+export function incidents(seed: number, of: number, count: number, horizon: number): Incident[] {
   const rng = createRng(seed);
   const times = Array.from({ length: count }, () => horizon * rng.float());
   // Half of them fall within a minute of another: in the midst of its recovery.
@@ -28,12 +46,12 @@ export function incidents(seed: number, hosts: number, count: number, horizon: n
     .map((time): Incident => {
       const symptom = symptoms[rng.integer(symptoms.length)]!;
       const struck = symptom === "named" || rng.float() < 0.2 ? 1 + rng.integer(4) : 1;
-      const first = rng.integer(hosts);
+      const first = rng.integer(of);
       const none = symptom === "update" || symptom === "loss";
       return {
         time,
         symptom,
-        hosts: none ? [] : Array.from({ length: struck }, (_, i) => (first + i) % hosts),
+        hosts: none ? [] : Array.from({ length: struck }, (_, i) => (first + i) % of),
         detect: 90 * rng.float(),
         urgent: rng.float() < 0.5,
       };

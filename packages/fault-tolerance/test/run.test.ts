@@ -1,6 +1,6 @@
-import { createRng, days, hours, minutes } from "@trireme/core";
+import { days, hours, minutes } from "@trireme/core";
 import { defineCluster } from "@trireme/topology";
-import { faultsUntil, llama3Causes, expectedEttr, stopSources } from "@trireme/fault-tolerance";
+import { faultsUntil, llama3Causes, stopSources } from "@trireme/fault-tolerance";
 import {
   type Incident,
   type Pace,
@@ -11,23 +11,7 @@ import {
 } from "@trireme/fault-tolerance/simulation";
 import { describe, expect, it } from "vitest";
 
-import { base, decisions } from "./run-cases.ts";
-
-const hosts = (count: number): number[] => Array.from({ length: count }, (_, host) => host);
-
-const calm: RunInput = {
-  options: { hosts: hosts(8), standbys: [8, 9], deadline: 60 },
-  times: {
-    heartbeat: 10,
-    step: 10,
-    checkpoint: { every: 30, write: 5, durable: 20 },
-    leave: 10,
-    start: 100,
-    repair: Infinity,
-  },
-  incidents: [],
-  horizon: hours(10),
-};
+import { base, calm, decisions, hosts } from "./run-cases.ts";
 
 describe("a run", () => {
   it("is decided alike with heartbeats elided and in full, over a 64-host day", () => {
@@ -61,33 +45,6 @@ describe("a run", () => {
     expect(spans[1]!.ordered - spans[0]!.ended).toBeLessThanOrEqual(20);
     expect(spans[1]!.step).toBe(spans[0]!.committed + 1);
     expect(spans[0]!.done - spans[0]!.committed).toBeLessThan(60);
-  });
-
-  it("comes to the expected ETTR of the published formula, within four standard errors", () => {
-    // Small losses, where the formula of first order in the rate holds: 8 failures a day.
-    const [rate, count] = [8 / days(1), 30];
-    const results = hosts(count).map((seed) => {
-      const rng = createRng(seed);
-      const incidents: Incident[] = [];
-      for (let time = 0; ;) {
-        time -= Math.log1p(-rng.float()) / rate;
-        if (time > days(30)) break;
-        incidents.push({ time, symptom: "software", hosts: [rng.integer(8)], detect: 60 });
-      }
-      const times = { ...calm.times, checkpoint: { every: 30, write: 0, durable: 0 } };
-      const options = { ...calm.options, restarts: 1000 };
-      return playRun({ ...calm, options, times, incidents, horizon: days(30) }).ettr;
-    });
-    const mean = results.reduce((a, b) => a + b, 0) / count;
-    const variance = results.reduce((sum, each) => sum + (each - mean) ** 2, 0) / (count - 1);
-    // A restart: 60 s until it is noticed, one heartbeat each to halt and to be told, leave, start.
-    const restart = 60 + 10 + 10 + 10 + 100;
-    const formula = expectedEttr({ hosts: 1, failuresPerHostDay: 8, interval: 300, restart });
-    // Heartbeats are 10 s at most, and a step in progress (10 s) is lost with what is not saved;
-    // second order in the rate: (8 / 86,400 · 340)² = 0.1 %.
-    expect(Math.abs(mean - formula)).toBeLessThan(
-      4 * Math.sqrt(variance / count) + rate * 20 + 1e-3,
-    );
   });
 
   it("plays the faults of a failure model", () => {

@@ -82,6 +82,11 @@ export {
   type SaveTimes,
   stateBytes,
 } from "./run/checkpoint-storage.ts";
+export {
+  type SaveIntervalOptions,
+  bestSaveEvery,
+  meanTimeBetweenStops,
+} from "./run/save-interval.ts";
 export { elasticPlan, replicaHosts } from "./run/elastic-plan.ts";
 export {
   type SlowHosts,

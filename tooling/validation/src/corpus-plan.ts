@@ -1,5 +1,6 @@
 /** The model and the plan of a corpus row, or what keeps it from being described. */
 import { type ModelOptions, type PlanOptions } from "@trireme/workload";
+import { bridgePlan } from "./bridge-recipes.ts";
 import { type CorpusRow, number, object, text } from "./corpus-row.ts";
 
 /** What the row trains and how; a string says why it is not described. */
@@ -220,6 +221,7 @@ function planOf(row: CorpusRow): PlanOptions | string {
     ...fusion(row),
     ...overlap,
     ...expertPlan(row, tp),
+    ...(object(row.model, "moe") === undefined ? {} : bridgePlan(row)),
   };
 }
 

@@ -1,6 +1,7 @@
-/** The WebAssembly sums of `assembly/add.ts`, bound to an arena. Offsets are bytes in the arena. */
+/** The WebAssembly sums of `assembly/add.as`, bound to an arena. Offsets are bytes in the arena. */
 import type { ElementType } from "./element-type.ts";
 import type { SharedMemory } from "./arena.ts";
+import { compile, instantiate } from "../web-assembly.ts";
 import { kernelBytes } from "./kernel-bytes.ts";
 
 export interface AddKernel {
@@ -12,35 +13,11 @@ export interface AddKernel {
   move(out: number, a: number, bytes: number): void;
 }
 
-interface WebAssemblyHost {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object, imports: object) => { readonly exports: AddKernel };
-}
-
-const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-function decodeBase64(text: string): Uint8Array {
-  const digits = text.replace(/=+$/, "");
-  const bytes = new Uint8Array(Math.floor((digits.length * 3) / 4));
-  let [bits, held, at] = [0, 0, 0];
-  for (const digit of digits) {
-    held = ((held << 6) | alphabet.indexOf(digit)) & 0xffff;
-    bits += 6;
-    if (bits >= 8) {
-      bits -= 8;
-      bytes[at++] = held >>> bits;
-    }
-  }
-  return bytes;
-}
-
 let compiled: object | undefined;
 
 export function addKernel(memory: SharedMemory): AddKernel {
-  const host: WebAssemblyHost = Reflect.get(globalThis, "WebAssembly");
-  const { Module, Instance } = host;
-  compiled ??= new Module(decodeBase64(kernelBytes));
-  return new Instance(compiled, { env: { memory } }).exports;
+  compiled ??= compile(kernelBytes);
+  return instantiate<AddKernel>(compiled, { env: { memory } });
 }
 
 /** out = a + b for f32 and i32. */

@@ -14,7 +14,7 @@ export interface SharedMemory {
 
 /** Options of `communicatorArena`. */
 export interface ArenaOptions {
-  /** Payload of one slot of a channel, a multiple of 64; by default 64 KiB, less for many ranks. */
+  /** Payload of one slot of a channel, a multiple of 64; by default 128 KiB, less for many ranks. */
   readonly slotBytes?: Bytes;
   /** Slots of a channel, a power of two: packets a sender may be ahead of its receiver. Default 8. */
   readonly slots?: number;
@@ -90,9 +90,9 @@ function layoutOf(
   };
 }
 
-/** The largest slot, a power of two up to 64 KiB, that keeps all channels within 256 MiB. */
+/** The largest slot, a power of two up to 128 KiB, that keeps all channels within 256 MiB. */
 function fittingSlot(ranks: number, slots: number): Bytes {
-  let slotBytes = 65_536;
+  let slotBytes = 131_072;
   while (slotBytes > 256 && ranks * ranks * slots * slotBytes > 2 ** 28) slotBytes /= 2;
   return slotBytes;
 }

@@ -6,7 +6,7 @@
 import { type Seconds, TriremeError } from "@trireme/core";
 import { type SharedMemory, arenaLayout } from "./arena.ts";
 import type { Elements } from "./element-type.ts";
-import { Endpoint } from "./endpoint.ts";
+import { type CopyBytes, Endpoint } from "./endpoint.ts";
 import type { Split } from "./exchanges.ts";
 import { Group } from "./group.ts";
 
@@ -98,6 +98,11 @@ export interface CommunicatorOptions {
    * sleeps. Leave it out where there may be more ranks than cores. Default false.
    */
   readonly ownCore?: boolean;
+  /**
+   * How bytes are copied between tensors and the arena. Default `TypedArray.set`, which goes word by
+   * word where memory is shared; `copyBytes` of `@trireme/collectives/node` is faster.
+   */
+  readonly copy?: CopyBytes;
 }
 
 /**
@@ -105,7 +110,7 @@ export interface CommunicatorOptions {
  * must be one that may block (not a browser's main thread).
  */
 export function createCommunicator(options: CommunicatorOptions): Communicator {
-  const { memory, rank, ranks, now, deadline = 60, onStall, ownCore } = options;
+  const { memory, rank, ranks, now, deadline = 60, onStall, ownCore, copy } = options;
   const layout = arenaLayout(memory);
   if (ranks !== layout.ranks) {
     throw new TriremeError("ARENA", `ranks ${ranks}, but the arena was made for ${layout.ranks}`);
@@ -117,5 +122,6 @@ export function createCommunicator(options: CommunicatorOptions): Communicator {
     throw new TriremeError("DEADLINE", `deadline ${deadline} s must be more than 0`);
   }
   const members = Array.from({ length: ranks }, (_, r) => r);
-  return new Group(new Endpoint(memory, rank, now, deadline, { onStall, ownCore }), 0, members);
+  const endpoint = new Endpoint(memory, rank, now, deadline, { onStall, ownCore, copy });
+  return new Group(endpoint, 0, members);
 }

@@ -41,10 +41,16 @@ const closed = 32;
 /** Looks at the channels before a rank with a core of its own sleeps: some 20 µs; a wake takes 50. */
 const looks = 32;
 
+/** Copies `source` to `target` from byte `at` on; one of the two may lie in shared memory. */
+export type CopyBytes = (target: Uint8Array, at: number, source: Uint8Array) => void;
+
 export interface EndpointOptions {
+  readonly copy?: CopyBytes | undefined;
   readonly ownCore?: boolean | undefined;
   readonly onStall?: ((message: string) => void) | undefined;
 }
+
+const setBytes: CopyBytes = (target, at, source) => target.set(source, at);
 
 export class Endpoint {
   readonly layout: ArenaLayout;
@@ -56,6 +62,8 @@ export class Endpoint {
   readonly deadline: Seconds;
   readonly onStall: ((message: string) => void) | undefined;
   readonly flights: FlightRecorder;
+  /** Copies between a tensor and the arena. */
+  readonly copy: CopyBytes;
   readonly #out: Channel[] = [];
   readonly #in: Channel[] = [];
   readonly #parked: Parked[][] = [];
@@ -70,7 +78,7 @@ export class Endpoint {
     rank: number,
     now: () => Seconds,
     deadline: Seconds,
-    { ownCore = false, onStall }: EndpointOptions,
+    { ownCore = false, onStall, copy = setBytes }: EndpointOptions,
   ) {
     this.layout = arenaLayout(memory);
     this.words = new Int32Array(memory.buffer);
@@ -81,6 +89,7 @@ export class Endpoint {
     this.deadline = deadline;
     this.onStall = onStall;
     this.#ownCore = ownCore;
+    this.copy = copy;
     this.flights = new FlightRecorder(this.words, this.layout, rank);
     this.#bell = rankWord(this.layout, rank);
     this.#owed = new Int32Array(this.layout.ranks);

@@ -169,7 +169,7 @@ export class Task {
       const length = Math.min(this.#endpoint.layout.slotBytes, ready - out.moved);
       if (length > 0) {
         const piece = bytes.subarray(out.moved, out.moved + length);
-        this.#endpoint.bytes.set(piece, slot + slotHeaderBytes);
+        this.#endpoint.copy(this.#endpoint.bytes, slot + slotHeaderBytes, piece);
       }
       this.#publish(out, slot, length);
     }
@@ -211,7 +211,11 @@ export class Task {
       const length = this.#verify(slot, peer, count);
       const from = slot + slotHeaderBytes;
       if (length > 0) {
-        bytes.set(this.#endpoint.bytes.subarray(from, from + length), incoming.moved);
+        this.#endpoint.copy(
+          bytes,
+          incoming.moved,
+          this.#endpoint.bytes.subarray(from, from + length),
+        );
       }
       this.#endpoint.release(peer, key);
       this.#moves++;
@@ -235,7 +239,7 @@ export class Task {
       if (leaving.some((out) => !out.done)) return;
       const at = this.#summed;
       const length = Math.min(endpoint.layout.slotBytes, own.length - at);
-      endpoint.bytes.set(own.subarray(at, at + length), mine);
+      endpoint.copy(endpoint.bytes, mine, own.subarray(at, at + length));
       // The sum is made in the slot it leaves by where there is room in all of them.
       const direct = fed.every((out) => out.moved === at && endpoint.room(out.message.peer) >= 0);
       const slots = direct ? fed.map((out) => endpoint.room(out.message.peer)) : [];
@@ -244,7 +248,7 @@ export class Task {
       addInOrder(endpoint, key, this.#options.sum!, length, result, (slot, peer) =>
         this.#verify(slot, peer, this.#sumCount),
       );
-      output.set(endpoint.bytes.subarray(result, result + length), at);
+      endpoint.copy(output, at, endpoint.bytes.subarray(result, result + length));
       this.#summed += length;
       this.#moves++;
       slots.forEach((slot, i) => {

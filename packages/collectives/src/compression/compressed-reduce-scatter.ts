@@ -5,8 +5,8 @@
  */
 import { TriremeError } from "@trireme/core";
 import type { Communicator } from "../communicator/communicator.ts";
-import { bf16Value, toBf16 } from "./bf16.ts";
-import { type QuantizeOptions, dequantize, quantize } from "./fp8.ts";
+import { sumBf16, toBf16 } from "./bf16.ts";
+import { type QuantizeOptions, addInto, dequantize, quantize } from "./fp8.ts";
 
 /** Unit roundoff: half of the distance between neighbours, relative. */
 export const unitRoundoff: Readonly<Record<"bf16" | "e4m3" | "f32", number>> = {
@@ -35,13 +35,10 @@ export function reduceScatterBf16(
   const received = new Uint16Array(input.length);
   communicator.allToAll(sent, received).wait();
   const count = output.length;
-  for (let i = 0; i < count; i++) {
-    let sum = 0;
-    for (let rank = 0; rank < ranks; rank++) {
-      sum = Math.fround(sum + bf16Value(received[rank * count + i]!));
-    }
-    output[i] = sum;
-  }
+  sumBf16(
+    output,
+    Array.from({ length: ranks }, (_, rank) => received.subarray(rank * count, (rank + 1) * count)),
+  );
 }
 
 /**
@@ -88,6 +85,6 @@ export function reduceScatterFp8(
       data: new Uint8Array(received.buffer, at * 4, bytes),
       scales: new Float32Array(received.buffer, (at + words) * 4, scales),
     });
-    for (let i = 0; i < values.length; i++) output[i] = Math.fround(output[i]! + values[i]!);
+    addInto(output, values);
   }
 }

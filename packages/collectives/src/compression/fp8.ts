@@ -5,6 +5,7 @@
  * section 5).
  */
 import { TriremeError } from "@trireme/core";
+import { areas, blockElements, compressKernel } from "./compress-kernel.ts";
 
 /** The largest E4M3 value. */
 export const e4m3Max = 448;
@@ -64,13 +65,36 @@ export interface QuantizeOptions {
   readonly group?: number;
 }
 
-/** Which scale an element has. */
-function scaleIndex(
-  { channels, scaling, group }: Pick<Fp8Payload, "channels" | "scaling" | "group">,
-  token: number,
-  channel: number,
-): number {
-  return scaling === "per-token" ? token : Math.floor(token / group) * channels + channel;
+/** Rows, or a part of one row, that the kernel takes at once; they lie one after the other. */
+interface Block {
+  /** First element in the matrix, and in the scales; elements of scales. */
+  readonly start: number;
+  readonly rows: number;
+  readonly columns: number;
+  readonly scale: number;
+  readonly scales: number;
+}
+
+/** The blocks of a matrix in order; with scales per channel, none reaches over two groups. */
+function blocksOf({
+  tokens,
+  channels,
+  scaling,
+  group,
+}: Omit<Fp8Payload, "data" | "scales">): Block[] {
+  const perChannel = scaling === "per-channel";
+  const blocks: Block[] = [];
+  const most = Math.max(1, Math.floor(blockElements / Math.max(1, channels)));
+  for (let token = 0, rows = 0; token < tokens; token += rows) {
+    rows = Math.min(most, tokens - token, perChannel ? group - (token % group) : Infinity);
+    for (let column = 0; column < channels; column += blockElements) {
+      const columns = Math.min(blockElements, channels - column);
+      const scale = perChannel ? Math.floor(token / group) * channels + column : token;
+      const scales = perChannel ? columns : rows;
+      blocks.push({ start: token * channels + column, rows, columns, scale, scales });
+    }
+  }
+  return blocks;
 }
 
 /** Scales each token, or each channel's group, so that its largest value is 448, and rounds. */
@@ -82,32 +106,73 @@ export function quantize(data: Float32Array, options: QuantizeOptions): Fp8Paylo
       `${data.length} values for ${tokens} tokens x ${channels} channels in groups of ${group}; must be ${tokens * channels} and a positive group`,
     );
   }
-  const shape = { channels, scaling, group };
-  const scales = new Float32Array(
-    scaling === "per-token" ? tokens : Math.ceil(tokens / group) * channels,
-  );
-  for (let i = 0; i < data.length; i++) {
-    const at = scaleIndex(shape, Math.floor(i / channels), i % channels);
-    const magnitude = Math.abs(data[i]!);
-    if (!(magnitude <= scales[at]!)) scales[at] = magnitude;
+  const each = scaling === "per-channel";
+  const blocks = blocksOf({ tokens, channels, scaling, group });
+  const scales = new Float32Array(each ? Math.ceil(tokens / group) * channels : tokens);
+  const kernel = compressKernel();
+  const { buffer } = kernel.memory;
+  const input = new Float32Array(buffer, areas.input, blockElements);
+  const held = new Float32Array(buffer, areas.scales, blockElements);
+  for (const { start, rows, columns, scale, scales: count } of blocks) {
+    input.set(data.subarray(start, start + rows * columns));
+    held.set(scales.subarray(scale, scale + count));
+    for (let row = 0; row < rows; row++) {
+      const from = areas.input + row * columns * 4;
+      if (each) kernel.largestEach(areas.scales, from, columns);
+      else held[row] = kernel.largest(from, columns, held[row]!);
+    }
+    scales.set(held.subarray(0, count), scale);
   }
   // A scale below the normal range of f32 would itself be rough.
   for (let i = 0; i < scales.length; i++) scales[i] = Math.max(scales[i]! / e4m3Max, 2 ** -126);
   const bytes = new Uint8Array(data.length);
-  for (let i = 0; i < data.length; i++) {
-    const at = scaleIndex(shape, Math.floor(i / channels), i % channels);
-    bytes[i] = toE4m3(data[i]! / scales[at]!);
+  const output = new Uint8Array(buffer, areas.output, blockElements);
+  for (const { start, rows, columns, scale, scales: count } of blocks) {
+    input.set(data.subarray(start, start + rows * columns));
+    held.set(scales.subarray(scale, scale + count));
+    for (let row = 0; row < rows; row++) {
+      const at = row * columns;
+      const by = areas.scales + (each ? 0 : row * 4);
+      kernel.quantize(areas.output + at, areas.input + at * 4, by, columns, each);
+    }
+    bytes.set(output.subarray(0, rows * columns), start);
   }
   return { tokens, channels, data: bytes, scales, scaling, group };
 }
 
 /** The values of a payload. */
 export function dequantize(payload: Fp8Payload): Float32Array {
-  const { channels, data, scales } = payload;
+  const { data, scales, scaling } = payload;
+  const each = scaling === "per-channel";
   const out = new Float32Array(data.length);
-  for (let i = 0; i < data.length; i++) {
-    const at = scaleIndex(payload, Math.floor(i / channels), i % channels);
-    out[i] = fromE4m3(data[i]!) * scales[at]!;
+  const kernel = compressKernel();
+  const { buffer } = kernel.memory;
+  const input = new Uint8Array(buffer, areas.input, blockElements);
+  const held = new Float32Array(buffer, areas.scales, blockElements);
+  const output = new Float32Array(buffer, areas.output, blockElements);
+  for (const { start, rows, columns, scale, scales: count } of blocksOf(payload)) {
+    input.set(data.subarray(start, start + rows * columns));
+    held.set(scales.subarray(scale, scale + count));
+    for (let row = 0; row < rows; row++) {
+      const at = row * columns;
+      const by = areas.scales + (each ? 0 : row * 4);
+      kernel.dequantize(areas.output + at * 4, areas.input + at, by, columns, each);
+    }
+    out.set(output.subarray(0, rows * columns), start);
   }
   return out;
+}
+
+/** Adds f32 values into `sum`, element by element. */
+export function addInto(sum: Float32Array, values: Float32Array): void {
+  const kernel = compressKernel();
+  const input = new Float32Array(kernel.memory.buffer, areas.input, blockElements);
+  const output = new Float32Array(kernel.memory.buffer, areas.output, blockElements);
+  for (let at = 0; at < sum.length; at += blockElements) {
+    const n = Math.min(blockElements, sum.length - at);
+    input.set(values.subarray(at, at + n));
+    output.set(sum.subarray(at, at + n));
+    kernel.addF32(areas.output, areas.input, n);
+    sum.set(output.subarray(0, n), at);
+  }
 }

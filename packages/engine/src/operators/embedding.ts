@@ -48,6 +48,7 @@ export function embedding(
   });
   tape.record({
     weight: () => {
+      if (table.frozen === true) return;
       const dy = gradientOf(y).pointer;
       const dplaces = positions?.learns === true ? positions.table.gradient.pointer : 0;
       const drows = table.gradient.pointer;

@@ -76,6 +76,7 @@ export function linear(
       });
     },
     weight: () => {
+      if (weight.frozen === true) return;
       const dw = weight.gradient.pointer;
       rounded(tape.valueOf(x), "input", (xs) => {
         rounded(gradientOf(y), "gradient", (dy) => {

@@ -22,7 +22,7 @@ export function layerNorm(
   tape.record({
     input: () => {
       const dy = gradientOf(y).pointer;
-      const [dg, db] = [gain.gradient.pointer, bias.gradient.pointer];
+      const [dg, db] = gainGradients(tape, gain, bias);
       tape.contribute(x, (dx) => {
         const g = gain.value.pointer;
         kernels.layerNormBackward(xs, g, mean, rstd, dy, dx, dg, db, rows, width);
@@ -46,7 +46,7 @@ export function rmsNorm(tape: Tape, x: Variable, gain: Parameter, epsilon: numbe
   tape.record({
     input: () => {
       const dy = gradientOf(y).pointer;
-      const dg = gain.gradient.pointer;
+      const [dg] = gainGradients(tape, gain, gain);
       tape.contribute(x, (dx) => {
         const g = gain.value.pointer;
         kernels.rmsNormBackward(xs, g, rstd, dy, dx, dg, rows, width);
@@ -55,4 +55,12 @@ export function rmsNorm(tape: Tape, x: Variable, gain: Parameter, epsilon: numbe
     kept: () => [y.value, y.gradient, roots],
   });
   return y;
+}
+
+/** Where the gradients of gain and bias go: of frozen ones to working space that nobody reads. */
+function gainGradients(tape: Tape, gain: Parameter, bias: Parameter): readonly [number, number] {
+  if (gain.frozen !== true) return [gain.gradient.pointer, bias.gradient.pointer];
+  const { size } = gain.value;
+  const space = tape.pool.scratch(2 * size * 4);
+  return [space, space + size * 4];
 }

@@ -1,32 +1,9 @@
 /** DeepSpeed's JSON configuration in and out. It says nothing of the model: that is in the script. */
-import { microbatches } from "@trireme/workload";
-import { isGroup, valueAt } from "../problem.ts";
+import { microbatches, model as presetModel } from "@trireme/workload";
 import type { ResolvedRun } from "../resolved.ts";
 import { type Imported, type Unsupported, present } from "./interchange.ts";
-
-/** Paths that `fromDeepSpeed` reads. */
-const read = [
-  "train_batch_size",
-  "train_micro_batch_size_per_gpu",
-  "gradient_accumulation_steps",
-  "gradient_clipping",
-  "bf16.enabled",
-  "fp16.enabled",
-  "zero_optimization.stage",
-  "zero_optimization.overlap_comm",
-  "optimizer.type",
-  "optimizer.params.lr",
-  "optimizer.params.betas",
-  "optimizer.params.eps",
-  "optimizer.params.weight_decay",
-  "scheduler.type",
-  "scheduler.params.warmup_num_steps",
-  "scheduler.params.warmup_max_lr",
-  "scheduler.params.warmup_type",
-  "scheduler.params.cos_min_ratio",
-  "scheduler.params.total_num_steps",
-] as const;
-type Key = (typeof read)[number];
+import { SettingTree } from "./setting-tree.ts";
+import { type Reach, unexpressed } from "./unexpressed.ts";
 
 const schedules: Readonly<Record<string, string>> = {
   WarmupLR: "constant",
@@ -39,44 +16,44 @@ const schedules: Readonly<Record<string, string>> = {
  * @param options.dp Replicas, where the file gives accumulation steps and no batch size.
  */
 export function fromDeepSpeed(config: unknown, options: { readonly dp?: number } = {}): Imported {
-  const unsupported: Unsupported[] = leaves(config)
-    .filter(({ path }) => !read.some((key) => path === key || path.startsWith(`${key}.`)))
-    .map(({ path, value }) => ({
-      option: path,
-      value,
-      reason: "has no counterpart in a run description",
-    }));
-  const at = (key: Key): unknown => {
-    const value = valueAt(config, key.split("."));
+  const tree = new SettingTree(config);
+  const at = (path: string): unknown => {
+    const value = tree.value(path);
     return value === "auto" ? undefined : value;
   };
   const kind = at("optimizer.type");
   if (kind !== undefined && kind !== "AdamW" && kind !== "Adam") {
-    unsupported.push({ option: "optimizer.type", value: kind, reason: "only Adam and AdamW" });
+    tree.refuse("optimizer.type", kind, "only Adam and AdamW");
   }
   const scheduler = at("scheduler.type");
   const schedule = typeof scheduler === "string" ? schedules[scheduler] : undefined;
   if (scheduler !== undefined && schedule === undefined) {
     const reason = `only ${Object.keys(schedules).join(", ")}`;
-    unsupported.push({ option: "scheduler.type", value: scheduler, reason });
+    tree.refuse("scheduler.type", scheduler, reason);
   }
   if (schedule !== undefined && at("scheduler.params.warmup_type") !== "linear") {
     const value = at("scheduler.params.warmup_type") ?? "log, by default";
     const reason = "warm-up is a straight line here";
-    unsupported.push({ option: "scheduler.params.warmup_type", value, reason });
+    tree.refuse("scheduler.params.warmup_type", value, reason);
   }
   const micro = at("train_micro_batch_size_per_gpu");
+  const all = at("train_batch_size");
+  const accumulation = at("gradient_accumulation_steps");
+  const bf16 = at("bf16.enabled") === true;
+  const fp16 = at("fp16.enabled") === true;
+  const rate = at("optimizer.params.lr");
   const betas: readonly unknown[] = [at("optimizer.params.betas")].flat();
   const plan = present({
     dp: options.dp,
     microbatch: micro,
-    globalBatch:
-      at("train_batch_size") ?? product(micro, at("gradient_accumulation_steps"), options.dp),
-    precision: at("bf16.enabled") === true ? "bf16" : at("fp16.enabled") === true ? "fp16" : "fp32",
+    globalBatch: all ?? product(micro, accumulation, options.dp),
+    precision: bf16 ? "bf16" : fp16 ? "fp16" : "fp32",
     zero: at("zero_optimization.stage"),
     overlapDataParallel: at("zero_optimization.overlap_comm"),
+    gradientPrecision: at("data_types.grad_accum_dtype"),
+    offload: offloadOf(tree),
   });
-  const peak = at("scheduler.params.warmup_max_lr") ?? at("optimizer.params.lr");
+  const peak = at("scheduler.params.warmup_max_lr") ?? rate;
   const optimizer = present({
     learningRate: peak,
     warmup: at("scheduler.params.warmup_num_steps"),
@@ -89,7 +66,28 @@ export function fromDeepSpeed(config: unknown, options: { readonly dp?: number }
     clip: at("gradient_clipping"),
   });
   const steps = at("scheduler.params.total_num_steps");
-  return { description: present({ plan, optimizer, steps }) ?? {}, unsupported };
+  const warmup = at("scheduler.params.warmup_type");
+  if (schedule === undefined && warmup !== undefined && scheduler === undefined) {
+    tree.refuse(
+      "scheduler.params.warmup_type",
+      warmup,
+      "belongs to a scheduler, and none is named",
+    );
+  }
+  // Of one schedule alone, and read there.
+  at("scheduler.params.cos_min_ratio");
+  return {
+    description: present({ plan, optimizer, steps }) ?? {},
+    unsupported: tree.unsupported(),
+  };
+}
+
+/** Optimizer state on the host; from a disk, or weights beside it, nothing is read. */
+function offloadOf(tree: SettingTree): string | undefined {
+  const path = "zero_optimization.offload_optimizer.device";
+  const device = tree.value(path);
+  if (device === undefined || device === "none") return undefined;
+  return device === "cpu" ? "optimizer" : tree.refuse(path, device, "only cpu and none");
 }
 
 /** Where decay ends: WarmupDecayLR at 0, WarmupCosineLR at a share of the peak. */
@@ -104,19 +102,19 @@ function product(...factors: readonly unknown[]): number | undefined {
   return numbers.length === factors.length ? numbers.reduce((a, b) => a * b, 1) : undefined;
 }
 
-/** Every value that is no group, with its dotted path. */
-function leaves(value: unknown, path = ""): { readonly path: string; readonly value: unknown }[] {
-  if (!isGroup(value) || Array.isArray(value)) return path === "" ? [] : [{ path, value }];
-  return Object.entries(value).flatMap(([key, child]) =>
-    leaves(child, path === "" ? key : `${path}.${key}`),
-  );
-}
-
 /** A DeepSpeed configuration, and what it cannot say. */
 export interface DeepSpeedConfiguration {
   readonly config: Readonly<Record<string, unknown>>;
   readonly unsupported: readonly Unsupported[];
 }
+
+const reach: Reach = {
+  form: {},
+  // The model is listed whole.
+  model: Object.keys(presetModel("gpt2")).concat(["window", "latent", "experts", "adapter"]),
+  plan: ["precision", "gradientPrecision", "zero", "offload", "overlapDataParallel"],
+  reason: "is set in the script",
+};
 
 /** The DeepSpeed configuration of a run; model, parallel degrees and data belong in its script. */
 export function toDeepSpeed(run: ResolvedRun): DeepSpeedConfiguration {
@@ -128,25 +126,33 @@ export function toDeepSpeed(run: ResolvedRun): DeepSpeedConfiguration {
   const refuse = (option: string, value: unknown, reason: string): void => {
     unsupported.push({ option, value, reason });
   };
-  for (const degree of ["tp", "cp", "pp", "vpp"] as const) {
-    if (plan[degree] > 1) refuse(`plan.${degree}`, plan[degree], "is set in the script");
-  }
   if (type === undefined) {
     refuse("optimizer.schedule", optimizer.schedule, `only ${Object.values(schedules).join(", ")}`);
   } else if (type === "WarmupDecayLR" && optimizer.minimumLearningRate > 0) {
     refuse("optimizer.minimumLearningRate", optimizer.minimumLearningRate, "decay ends at 0");
   }
-  if (plan.recompute !== "none") refuse("plan.recompute", plan.recompute, "is set in the script");
+  if (plan.offload === "optimizer" && plan.zero === 0) {
+    refuse("plan.offload", "optimizer", "needs zero 1 or more");
+  }
+  unsupported.push(...unexpressed(run, reach));
   if (run.data !== undefined) refuse("data", run.data.path, "is read by the script");
   return {
     config: {
       train_batch_size: plan.globalBatch,
       train_micro_batch_size_per_gpu: plan.microbatch,
-      gradient_accumulation_steps: microbatches(plan),
+      // Pipelines that differ have no one number of steps.
+      ...(plan.pipelines === undefined ? { gradient_accumulation_steps: microbatches(plan) } : {}),
       gradient_clipping: optimizer.clip,
       bf16: { enabled: plan.precision === "bf16" },
       fp16: { enabled: plan.precision === "fp16" },
-      zero_optimization: { stage: plan.zero, overlap_comm: plan.overlapDataParallel },
+      data_types: { grad_accum_dtype: plan.gradientPrecision },
+      zero_optimization: {
+        stage: plan.zero,
+        overlap_comm: plan.overlapDataParallel,
+        ...(plan.offload === "optimizer" && plan.zero > 0
+          ? { offload_optimizer: { device: "cpu" } }
+          : {}),
+      },
       optimizer: {
         type: "AdamW",
         params: {

@@ -64,6 +64,10 @@ function planOf(settings: SettingTree, preset: string | undefined, devices?: num
     dp,
     ...batchOf(settings, pp, dp),
     sequence: settings.number("training.seq_len") ?? 2048,
+    contextExchange: rotationOf(settings, cp),
+    ep: settings.number("parallelism.expert_parallel_degree"),
+    etp: settings.number("parallelism.expert_tensor_parallel_degree"),
+    groupedKernel: preset !== undefined && model(preset).experts !== undefined,
     ...stagesOf(settings, pp, layers),
     // Its tensor-parallel plans always split norms and residuals by sequence.
     sequenceParallel: tp > 1,
@@ -78,6 +82,17 @@ function planOf(settings: SettingTree, preset: string | undefined, devices?: num
     overlapDataParallel: true,
     overlapTensorParallel: settings.flag("parallelism.enable_async_tensor_parallel") ?? false,
   });
+}
+
+function rotationOf(settings: SettingTree, cp: number): string | undefined {
+  const path = "parallelism.context_parallel_rotate_method";
+  const method = settings.text(path);
+  // Without context parallelism the default has no meaning, and a stated value is kept.
+  if (method === undefined) return cp > 1 ? "all-gather" : undefined;
+  if (method === "alltoall") return "ring";
+  return method === "allgather"
+    ? "all-gather"
+    : settings.refuse(path, method, "only allgather and alltoall");
 }
 
 /** A pipeline splits the local batch into microbatches; without one, the local batch is one. */

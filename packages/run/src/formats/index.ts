@@ -8,3 +8,8 @@ export { type TorchtitanConfiguration, toTorchtitan } from "./to-torchtitan.ts";
 export { type LaunchOptions } from "./launch.ts";
 export { type SlurmOptions, toSlurm } from "./slurm.ts";
 export { type KubernetesOptions, type Manifest, toJobSet, toPyTorchJob } from "./kubernetes.ts";
+export { fromNanotron } from "./from-nanotron.ts";
+export { type NanotronConfiguration, toNanotron } from "./to-nanotron.ts";
+export { fromNemo, toNemo } from "./nemo.ts";
+export { fromMegatronBridge, toMegatronBridge } from "./megatron-bridge.ts";
+export { type MegatronTree } from "./megatron-tree.ts";

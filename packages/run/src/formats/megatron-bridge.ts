@@ -157,9 +157,14 @@ export function toMegatronBridge(run: ResolvedRun): MegatronTree {
     put(tree, "model.moe_layer_freq", list);
   }
   if (window !== undefined) put(tree, "model.window_size", [window.size - 1, 0]);
+  // Unlike Megatron-LM, it can reduce bf16 gradients as they are.
+  const { precision, gradientPrecision } = run.plan;
+  put(tree, "ddp.grad_reduce_in_fp32", gradientPrecision === "fp32");
+  const said = precision === gradientPrecision;
+  const rest = unsupported.filter((u) => !(said && u.option === "plan.gradientPrecision"));
   const unsaid = run.plan.matrixPrecision === "fp8" && recipe === undefined;
   const fp32 = { option: "plan.matrixPrecision", value: "fp8", reason: "only with 16-bit weights" };
-  return { config: tree, unsupported: unsaid ? [...unsupported, fp32] : unsupported };
+  return { config: tree, unsupported: unsaid ? [...rest, fp32] : rest };
 }
 
 /**
@@ -176,8 +181,13 @@ export function fromMegatronBridge(config: unknown): Imported {
   if (Array.isArray(pattern)) words.push("--moe-layer-freq", `([${pattern.join(",")}])`);
   else if (pattern !== undefined) words.push("--moe-layer-freq", JSON.stringify(pattern));
   const window = tree.value("model.window_size");
-  if (window !== undefined) words.push("--window-size", [window].flat().join(","));
-  return fromTree(tree, rows, words);
+  if (Array.isArray(window)) words.push("--window-size", window.map(Number).join(","));
+  else if (window !== undefined) tree.refuse("model.window_size", window, "only [N, 0]");
+  const bf16 = words.includes("--bf16") && tree.flag("ddp.grad_reduce_in_fp32") === false;
+  const { description, unsupported } = fromTree(tree, rows, words);
+  if (!bf16) return { description, unsupported };
+  const plan = { ...Object(description["plan"]), gradientPrecision: "bf16" };
+  return { description: { ...description, plan }, unsupported };
 }
 
 function activationOf(tree: SettingTree): readonly string[] {

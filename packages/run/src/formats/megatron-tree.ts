@@ -69,7 +69,7 @@ export function toTree(
   for (const { path, option, kind, values } of rows) {
     const value = settings[option];
     if (kind !== undefined) put(config, path, (value === true) === (kind === "flag"));
-    else if (value !== undefined) put(config, path, values?.[String(value)] ?? value);
+    else if (value !== undefined) put(config, path, listed(values?.[String(value)] ?? value));
   }
   const known = new Set([...rows.map((row) => row.option), ...handled]);
   const lacking = Object.entries(settings)
@@ -81,6 +81,11 @@ export function toTree(
       reason: `has no setting in ${project}`,
     }));
   return { config, settings, unsupported: [...unsupported, ...lacking] };
+}
+
+/** Several words are a list. */
+function listed(value: string | number | boolean): unknown {
+  return typeof value === "string" && value.includes(" ") ? value.split(" ") : value;
 }
 
 /** Puts a value at a dotted path. */

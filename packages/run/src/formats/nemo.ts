@@ -94,9 +94,9 @@ const handled = new Set([
   "attention-backend",
   "use-distributed-optimizer",
   "accumulate-allreduce-grads-in-fp32",
+  "moe-ffn-hidden-size",
 ]);
 
-/** Dropout is one setting there as well: of the feed-forward block there is a third. */
 const precisions: Readonly<Record<string, readonly string[]>> = {
   "bf16-mixed": ["--bf16"],
   bf16: ["--bf16"],
@@ -126,8 +126,8 @@ export function toNemo(run: ResolvedRun): MegatronTree {
   put(tree, "trainer.num_nodes", cluster.hosts);
   put(tree, "trainer.devices", Math.ceil(cluster.devices / cluster.hosts));
   put(tree, "model.mcore_gpt", true);
-  const words = ["swiglu", "squared-relu"].filter((name) => settings[name] === true);
-  put(tree, "model.activation", words[0] === "swiglu" ? "fast-swiglu" : (words[0] ?? "gelu"));
+  const activation = ["swiglu", "squared-relu"].find((name) => settings[name] === true) ?? "gelu";
+  put(tree, "model.activation", activation === "swiglu" ? "fast-swiglu" : activation);
   put(tree, "model.use_flash_attention", plan.flashAttention);
   if (plan.matrixPrecision === "fp8") {
     put(tree, "model.fp8", true);
@@ -140,10 +140,7 @@ export function toNemo(run: ResolvedRun): MegatronTree {
     refuse("optimizer.schedule", "wsd", "only cosine, linear, constant and inverse-sqrt");
   }
   if (run.model.experts !== undefined && run.model.experts.ffn !== run.model.ffn) {
-    // The table of fields has said so where it was written at all.
-    if (!list.some((u) => u.option === "model.experts.ffn")) {
-      refuse("model.experts.ffn", run.model.experts.ffn, "experts are as wide as ffn_hidden_size");
-    }
+    refuse("model.experts.ffn", run.model.experts.ffn, "experts are as wide as ffn_hidden_size");
   }
   if (run.model.window !== undefined) {
     refuse("model.window", run.model.window, "has no setting in NeMo");
@@ -196,9 +193,14 @@ function chosen(
 
 function optimizerOf(tree: SettingTree): readonly string[] {
   const name = tree.text("model.optim.name") ?? "fused_adam";
-  const betas = tree.value("model.optim.betas");
-  const [beta1, beta2]: readonly unknown[] = Array.isArray(betas) ? betas : [];
-  const words = ["--adam-beta1", String(beta1 ?? 0.9), "--adam-beta2", String(beta2 ?? 0.999)];
+  const betas: readonly unknown[] = [tree.value("model.optim.betas") ?? [0.9, 0.999]].flat();
+  const [beta1 = 0.9, beta2 = 0.999] = betas;
+  const words: string[] = [];
+  if (typeof beta1 === "number" && typeof beta2 === "number") {
+    words.push("--adam-beta1", `${beta1}`, "--adam-beta2", `${beta2}`);
+  } else {
+    tree.refuse("model.optim.betas", betas, "must be two numbers");
+  }
   if (name === "distributed_fused_adam") return [...words, "--use-distributed-optimizer"];
   if (!["fused_adam", "adamw", "adam"].includes(name)) {
     tree.refuse("model.optim.name", name, "only fused_adam, distributed_fused_adam and adamw");

@@ -1,8 +1,9 @@
 /** A resolved run as torchtitan's configuration. */
-import { model as presetModel, stages } from "@trireme/workload";
+import { type Plan, model as presetModel, stages } from "@trireme/workload";
 import { fingerprint } from "../fingerprint.ts";
 import type { ResolvedRun } from "../resolved.ts";
 import { type Unsupported, present } from "./interchange.ts";
+import { type Reach, unexpressed } from "./unexpressed.ts";
 import { flavors, pipelineSchedules, stageWeights } from "./torchtitan.ts";
 
 /** A torchtitan configuration, for `formatToml`, and what it cannot say. */
@@ -49,8 +50,46 @@ export function toTorchtitan(run: ResolvedRun): TorchtitanConfiguration {
     checkpoint: checkpointOf(run, refuse),
   };
   refuseRest(run, refuse);
-  return { config, unsupported };
+  return { config, unsupported: [...unsupported, ...unexpressed(run, reach)] };
 }
+
+const reach: Reach = {
+  form: {},
+  reason: "has no setting in torchtitan",
+  // A flavor says all of a model, or the model is listed whole.
+  model: Object.keys(presetModel("gpt2")).concat(["window", "latent", "experts", "adapter"]),
+  plan: [
+    "sequence",
+    "tp",
+    "pp",
+    "cp",
+    "ep",
+    "etp",
+    "vpp",
+    "schedule",
+    "stageLayers",
+    "contextExchange",
+    "groupedKernel",
+    "sequenceParallel",
+    "scatterGather",
+    "recompute",
+    "precision",
+    "matrixPrecision",
+    "gradientPrecision",
+    "zero",
+    "flashAttention",
+    "flashVersion",
+    "vocabParallelLoss",
+    "fusedSoftmax",
+    "fusedNorm",
+    "fusedElementwise",
+    "dropout",
+    "overlapDataParallel",
+    "overlapGradientProducts",
+    "overlapTensorParallel",
+    "overlapPointToPoint",
+  ],
+};
 
 function modelOf({ model, plan }: ResolvedRun, refuse: Refuse): unknown {
   // A preset with changes keeps its name.
@@ -92,13 +131,40 @@ function degreesOf({ plan }: ResolvedRun, refuse: Refuse): object {
     fsdp_reshard_after_forward: zero === 3 ? "always" : "never",
     tensor_parallel_degree: tp,
     context_parallel_degree: plan.cp,
+    context_parallel_rotate_method: rotationOf(plan, refuse),
+    expert_parallel_degree: plan.ep,
+    expert_tensor_parallel_degree: plan.etp,
     disable_loss_parallel: !plan.vocabParallelLoss,
     enable_async_tensor_parallel: plan.overlapTensorParallel,
   };
 }
 
+/** Keys and values go round by all-to-alls, or are gathered. */
+function rotationOf(plan: Plan, refuse: Refuse): string {
+  if (plan.contextExchange === "all-to-all") {
+    refuse("plan.contextExchange", "all-to-all", "heads are not split over context ranks");
+  }
+  return plan.contextExchange === "ring" ? "alltoall" : "allgather";
+}
+
 function stagesOf({ plan, model }: ResolvedRun, refuse: Refuse): object {
-  if (plan.pp === 1) return { pipeline_parallel_degree: 1 };
+  const named = Object.keys(pipelineSchedules).find(
+    (name) => pipelineSchedules[name] === plan.schedule,
+  );
+  if (named === undefined) {
+    const reason = `only ${Object.keys(pipelineSchedules).join(", ")}`;
+    refuse("plan.schedule", plan.schedule, reason);
+  }
+  if (plan.pipelines !== undefined) return { pipeline_parallel_degree: plan.pp };
+  if (plan.pp === 1) {
+    if (named !== undefined && plan.schedule !== "1f1b") {
+      refuse("plan.schedule", plan.schedule, "one stage has no schedule");
+    }
+    if (plan.stageLayers !== undefined) {
+      refuse("plan.stageLayers", plan.stageLayers, "one stage holds all layers");
+    }
+    return { pipeline_parallel_degree: 1 };
+  }
   const count = plan.pp * plan.vpp;
   const stated = stages(model, plan).map((stage) => stage.layers);
   const weights = stageWeights(stated);
@@ -116,9 +182,7 @@ function stagesOf({ plan, model }: ResolvedRun, refuse: Refuse): object {
   }
   return {
     pipeline_parallel_degree: plan.pp,
-    pipeline_parallel_schedule: Object.keys(pipelineSchedules).find(
-      (name) => pipelineSchedules[name] === plan.schedule,
-    ),
+    pipeline_parallel_schedule: named,
     pipeline_parallel_microbatch_size: plan.microbatch,
     ...(implied ? {} : { pipeline_parallel_layers_per_stage: perStage }),
     pipeline_parallel_first_stage_less_layers: embedding,
@@ -189,6 +253,9 @@ function refuseRest(run: ResolvedRun, refuse: Refuse): void {
   }
   if (plan.overlapPointToPoint) {
     refuse("plan.overlapPointToPoint", true, "the pipeline schedule decides");
+  }
+  if (plan.groupedKernel !== (run.model.experts !== undefined)) {
+    refuse("plan.groupedKernel", plan.groupedKernel, "experts always share one kernel");
   }
   if (plan.scatterGather) refuse("plan.scatterGather", true, "boundaries are sent as they are");
   if (plan.dropout > 0) refuse("plan.dropout", plan.dropout, "its models have no dropout");

@@ -8,6 +8,15 @@ export const flavors: Readonly<Record<string, string>> = {
   "llama3 8B": "llama3-8b",
   "llama3 70B": "llama3-70b",
   "llama3 405B": "llama3-405b",
+  "llama4 17bx16e": "llama4-scout",
+  "llama4 17bx128e": "llama4-maverick",
+  "deepseek_v3 671B": "deepseek-v3",
+  "qwen3 0.6B": "qwen3-0.6b",
+  "qwen3 1.7B": "qwen3-1.7b",
+  "qwen3 4B": "qwen3-4b",
+  "qwen3 8B": "qwen3-8b",
+  "qwen3 14B": "qwen3-14b",
+  "qwen3 32B": "qwen3-32b",
 };
 
 /** Schedules by `parallelism.pipeline_parallel_schedule`. */

@@ -13,7 +13,7 @@ import type { Unsupported } from "./interchange.ts";
 /** What a format can say. */
 export interface Reach {
   /** Fields of a model that it writes, or lists by itself. */
-  readonly model: readonly (keyof Model)[];
+  readonly model: readonly string[];
   /** The form of all its models, where that is not GPT's. */
   readonly form: Partial<ModelOptions>;
   readonly plan: readonly (keyof Plan)[];
@@ -39,7 +39,7 @@ export function unexpressed(run: ResolvedRun, reach: Reach): readonly Unsupporte
 }
 
 /** What every format writes of a batch, or leaves to the launcher. */
-const sizes: readonly (keyof Plan)[] = ["dp", "microbatch", "globalBatch", "sequence"];
+const sizes: readonly (keyof Plan)[] = ["dp", "microbatch", "globalBatch"];
 
 function differing(
   stated: object,
@@ -75,6 +75,7 @@ function planDefaults({ model, plan }: ResolvedRun): Plan {
   return {
     ...definePlan(one, { globalBatch: 1 }),
     etp: model.experts === undefined ? 1 : plan.tp,
+    sequence: model.context,
     schedule: plan.vpp > 1 ? "interleaved" : "1f1b",
   };
 }

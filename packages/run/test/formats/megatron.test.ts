@@ -101,7 +101,7 @@ describe("Megatron-LM's arguments", () => {
 
   it.each([
     [
-      "--recompute-granularity full --recompute-method block --recompute-num-layers 4",
+      "--recompute-granularity full --recompute-method uniform --recompute-num-layers 4",
       "--recompute-method",
     ],
     ["--normalization Other", "--normalization"],
@@ -109,7 +109,17 @@ describe("Megatron-LM's arguments", () => {
     ["--hidden-dropout 0 --attention-dropout 0.1", "--hidden-dropout"],
     ["--optimizer sgd", "--optimizer"],
     ["--train-iters 10 --lr-decay-iters 20", "--lr-decay-iters"],
-    ["--num-experts 8", "--num-experts"],
+    ["--num-experts 8 --moe-layer-freq 2", "--moe-layer-freq"],
+    ["--num-experts 8 --moe-layer-freq ([1]*2+[0]*2)", "--moe-layer-freq"],
+    ["--cp-comm-type a2a+p2p", "--cp-comm-type"],
+    ["--moe-token-dispatcher-type other", "--moe-token-dispatcher-type"],
+    ["--moe-token-dispatcher-type flex", "--moe-token-dispatcher-type"],
+    ["--moe-expert-capacity-factor 1.5", "--moe-expert-capacity-factor"],
+    ["--cuda-graph-impl local --cuda-graph-scope attn", "--cuda-graph-scope"],
+    ["--softmax-type off-by-one", "--softmax-type"],
+    ["--window-size 4,4", "--window-size"],
+    ["--pipeline-model-parallel-layout Ett|tt", "--pipeline-model-parallel-layout"],
+    ["--expert-axis 3", "--expert-axis"],
     ["--fp8-format e4m3", "--fp8-format"],
   ])("%s is listed as unsupported", (args, option) => {
     expect(fromMegatron(args).unsupported.map((u) => u.option)).toContain(option);
@@ -195,7 +205,6 @@ describe("Megatron-LM's arguments", () => {
     });
     expect(toMegatron(run).unsupported.map((u) => u.option)).toEqual([
       "plan.schedule",
-      "plan.stageLayers",
       "data",
       "checkpoint.interval",
       "sample",

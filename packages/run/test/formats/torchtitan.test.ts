@@ -121,7 +121,14 @@ describe("torchtitan's configuration", () => {
       },
       "parallelism.pipeline_parallel_schedule",
     ],
-    [{ parallelism: { expert_parallel_degree: 2 } }, "parallelism.expert_parallel_degree"],
+    [
+      { parallelism: { expert_parallel_comm_backend: "deepep" } },
+      "parallelism.expert_parallel_comm_backend",
+    ],
+    [
+      { parallelism: { context_parallel_rotate_method: "ring" } },
+      "parallelism.context_parallel_rotate_method",
+    ],
   ])("%j is listed as unsupported", (config, option) => {
     expect(options(fromTorchtitan(config).unsupported)).toContain(option);
   });

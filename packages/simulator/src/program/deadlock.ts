@@ -13,12 +13,18 @@ export interface Standstill {
   readonly nameOf: (rank: number) => number;
 }
 
-/** The error that tells a cycle of waiting ranks, or without one the first wait that never ends. */
-export function explainDeadlock(
-  program: Program,
-  code: Instructions,
-  at: Standstill,
-): TriremeError {
+/**
+ * Nothing where every rank is through.
+ * @throws TriremeError `DEADLOCK` with the cycle of ranks that wait for each other, or without one the
+ * first wait that never ends.
+ */
+export function requireFinished(program: Program, code: Instructions, at: Standstill): void {
+  const { offsets } = code;
+  if (at.position.every((position, rank) => position >= offsets[rank + 1]!)) return;
+  throw explainDeadlock(program, code, at);
+}
+
+function explainDeadlock(program: Program, code: Instructions, at: Standstill): TriremeError {
   const { offsets } = code;
   const { from, receive } = program.messages();
   const { group, label } = program.collectives();

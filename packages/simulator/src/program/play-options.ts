@@ -24,3 +24,11 @@ export interface Observed {
   /** When each message arrived. */
   readonly arrived: Float64Array;
 }
+
+/** What playing came to. */
+export interface Played {
+  /** Events taken from the queue. */
+  readonly events: number;
+  /** Time of the last. */
+  readonly end: Seconds;
+}

@@ -12,14 +12,6 @@ export function observedTimes(program: Program): Observed {
   return { taken: new Float64Array(opcodes.length), arrived: new Float64Array(messages) };
 }
 
-/** What playing came to. */
-export interface Played {
-  /** Events taken from the queue. */
-  readonly events: number;
-  /** Time of the last. */
-  readonly end: Seconds;
-}
-
 /**
  * Plays a program that starts at 0 and hands its spans to a recorder.
  * @throws TriremeError `DEADLOCK` with the cycle of ranks that wait for each other, or with what

@@ -4,7 +4,7 @@
  */
 import { EventQueue, type Seconds } from "@trireme/core";
 import { CorePools } from "./core-pools.ts";
-import { explainDeadlock } from "./deadlock.ts";
+import { requireFinished } from "./deadlock.ts";
 import { type Jitter, jitterFactor } from "./jitter.ts";
 import type { Observed, PlayOptions, Played } from "./play-options.ts";
 import { type Instructions, type Program, opcode } from "./program.ts";
@@ -39,7 +39,7 @@ export class Player {
   readonly #last: Int32Array;
   readonly #lastEnd: Float64Array;
   readonly #computeStart: Float64Array;
-  /** When a rank's way out is free. */
+  /** When a way out is free. */
   readonly #egressFree: Float64Array;
   readonly #message: MessageStates;
   /** Message or collective a rank waits for; -1: none. */
@@ -98,7 +98,12 @@ export class Player {
           this.#coresEvent(id);
       }
     }
-    this.#checkFinished();
+    requireFinished(this.#program, this.#code, {
+      position: this.#position,
+      waitsMessage: this.#waitsMessage,
+      waitsCollective: this.#waitsCollective,
+      nameOf: (rank) => this.#rankOf?.[rank] ?? rank,
+    });
     return { events, end: queue.now };
   }
 
@@ -289,17 +294,5 @@ export class Player {
     if (rank < 0) return;
     this.#scheduleCores(pool);
     this.#computed(rank);
-  }
-
-  #checkFinished(): void {
-    const { offsets } = this.#code;
-    const stuck = this.#position.findIndex((at, rank) => at < offsets[rank + 1]!);
-    if (stuck < 0) return;
-    throw explainDeadlock(this.#program, this.#code, {
-      position: this.#position,
-      waitsMessage: this.#waitsMessage,
-      waitsCollective: this.#waitsCollective,
-      nameOf: (rank) => this.#rankOf?.[rank] ?? rank,
-    });
   }
 }

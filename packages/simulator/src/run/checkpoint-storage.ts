@@ -93,17 +93,22 @@ export class StorageTimes {
   /** Saves of a run on so many hosts. */
   save(hosts: number): SaveTimes {
     const { way, state, hidden, peer, every } = this.#storage;
-    const write = this.#stored(hosts, 1);
+    const write = this.toStorage(hosts);
     if (way === "blocking") return { every, write, durable: 0 };
     const copied = this.#copied(hosts);
     if (way === "two-stage") return { every, write: copied, durable: write };
     return { every: 1, write: Math.max(0, copied - hidden), durable: state / hosts / peer };
   }
 
+  /** How long a whole state takes into storage. */
+  toStorage(hosts: number): Seconds {
+    return this.#stored(hosts, 1);
+  }
+
   /** The last step whose state is in storage once a step is committed. */
   stored(committed: number, hosts: number, step: Seconds): number {
     const { every } = this.#storage;
-    const written = committed - Math.ceil(this.#stored(hosts, 1) / step);
+    const written = committed - Math.ceil(this.toStorage(hosts) / step);
     return Math.max(0, Math.floor(written / every) * every);
   }
 
@@ -113,7 +118,7 @@ export class StorageTimes {
   check(hosts: number, step: Seconds): void {
     const { every } = this.#storage;
     const { write } = this.save(hosts);
-    const needed = this.#storage.way === "blocking" ? 0 : this.#stored(hosts, 1);
+    const needed = this.#storage.way === "blocking" ? 0 : this.toStorage(hosts);
     if (every * step + write >= needed) return;
     const message = `a save every ${every} steps of ${step} s, but it takes ${needed} s to be stored: one is under way at a time; use ${Math.ceil((needed - write) / step)} steps or more`;
     throw new TriremeError("STORAGE", message);

@@ -18,17 +18,6 @@ export type OutagePhase =
   | "halt"
   | "wait";
 
-export const outagePhases: readonly OutagePhase[] = [
-  "join",
-  "launch",
-  "groups",
-  "load",
-  "recompute",
-  "detect",
-  "halt",
-  "wait",
-];
-
 export interface Outage {
   readonly what: OutagePhase;
   /** Position of the generation that it belongs to. */

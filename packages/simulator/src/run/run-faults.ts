@@ -63,8 +63,8 @@ export function runFaults(
     if (effect.kind === "flap") {
       // A link is down for both of its ends: training waits as a whole.
       const { duration } = effect;
-      const until = time + Math.min(duration, flapTolerance);
-      disturbances.push({ from: time, until, hosts, factor: Infinity });
+      const back = time + Math.min(duration, flapTolerance);
+      disturbances.push({ from: time, until: back, hosts, factor: Infinity });
       if (duration > flapTolerance) {
         const cause = `${source} longer than ${flapTolerance} s`;
         incidents.push({ time, symptom: "software", hosts, detect: flapTolerance, cause });

@@ -20,8 +20,10 @@ export function* pieces(
   const kept = span.kept - span.step + 1;
   let open: Piece | undefined;
   for (const piece of raw(span, every, write, kept)) {
-    if (open !== undefined && open.what === piece.what) open = { ...open, end: piece.end };
-    else {
+    if (open !== undefined && open.what === piece.what) {
+      const { what, start } = open;
+      open = { what, start, end: piece.end };
+    } else {
       if (open !== undefined) yield open;
       open = piece;
     }

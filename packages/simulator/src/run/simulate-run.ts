@@ -14,13 +14,7 @@ import {
   lostTime,
   standstill,
 } from "./interruptions.ts";
-import {
-  type BegunRestart,
-  type Outage,
-  type OutagePhase,
-  outagePhases,
-  outagesOf,
-} from "./outages.ts";
+import { type BegunRestart, type Outage, type OutagePhase, outagesOf } from "./outages.ts";
 import { type RunBill, runBill } from "./run-bill.ts";
 import type { SaveTimes } from "./checkpoint-storage.ts";
 import { runFaults } from "./run-faults.ts";
@@ -135,9 +129,20 @@ function timeOf(
   spans: readonly GenerationSpan[],
   outages: readonly Outage[],
 ): Record<RunCategory, Seconds> {
-  const time = { training: 0, lost: 0, checkpoint: 0, standstill: 0 };
-  const phases = Object.fromEntries(outagePhases.map((what) => [what, 0]));
-  const all = { ...time, ...phases } as Record<RunCategory, Seconds>;
+  const all: Record<RunCategory, Seconds> = {
+    training: 0,
+    lost: 0,
+    checkpoint: 0,
+    standstill: 0,
+    join: 0,
+    launch: 0,
+    groups: 0,
+    load: 0,
+    recompute: 0,
+    detect: 0,
+    halt: 0,
+    wait: 0,
+  };
   for (const { what, start, end } of outages) all[what] += end - start;
   for (const span of spans) {
     all.training += span.productive;

@@ -1,7 +1,7 @@
 /** Many runs of many seeds: means of what they come to, with confidence intervals. */
 import { TriremeError } from "@trireme/core";
 import { type RunOptions, prepareRun } from "./run-options.ts";
-import { type RunSimulation, playPrepared } from "./simulate-run.ts";
+import { playPrepared } from "./simulate-run.ts";
 
 export interface MonteCarloOptions {
   /** Seeds, each a run; two or more. */
@@ -34,15 +34,7 @@ export interface RunStatistics {
   readonly energyPerToken: RunMean;
 }
 
-const metrics = {
-  ettr: (run: RunSimulation) => run.ettr,
-  goodput: (run: RunSimulation) => run.goodput,
-  steps: (run: RunSimulation) => run.steps,
-  lostSteps: (run: RunSimulation) => run.lostSteps,
-  interruptions: (run: RunSimulation) => run.interruptions.length,
-  energy: (run: RunSimulation) => run.bill.energy,
-  energyPerToken: (run: RunSimulation) => run.bill.energyPerToken,
-};
+type Metric = Exclude<keyof RunStatistics, "runs" | "stopped">;
 
 /** Normal quantiles of two-sided intervals. */
 const quantiles = {
@@ -61,21 +53,42 @@ export function simulateRuns(options: RunOptions & MonteCarloOptions): RunStatis
     throw new TriremeError("RUN", `${seeds.length} seeds: an interval needs two or more`);
   }
   const prepared = prepareRun(options);
-  const values = Object.keys(metrics).map(() => new Float64Array(seeds.length));
+  const column = (): Float64Array => new Float64Array(seeds.length);
+  const values: Readonly<Record<Metric, Float64Array>> = {
+    ettr: column(),
+    goodput: column(),
+    steps: column(),
+    lostSteps: column(),
+    interruptions: column(),
+    energy: column(),
+    energyPerToken: column(),
+  };
   let stopped = 0;
   for (const [i, seed] of seeds.entries()) {
     const run = playPrepared(prepared, seed);
     if (run.stopped !== undefined) stopped++;
-    for (const [m, metric] of Object.values(metrics).entries()) values[m]![i] = metric(run);
+    values.ettr[i] = run.ettr;
+    values.goodput[i] = run.goodput;
+    values.steps[i] = run.steps;
+    values.lostSteps[i] = run.lostSteps;
+    values.interruptions[i] = run.interruptions.length;
+    values.energy[i] = run.bill.energy;
+    values.energyPerToken[i] = run.bill.energyPerToken;
   }
-  const means = Object.keys(metrics).map((name, m) => [
-    name,
-    meanOf(values[m]!.filter(Number.isFinite), quantiles[confidence]),
-  ]);
-  return { runs: seeds.length, stopped, ...(Object.fromEntries(means) as MeansOf) };
+  const mean = (name: Metric): RunMean =>
+    meanOf(values[name].filter(Number.isFinite), quantiles[confidence]);
+  return {
+    runs: seeds.length,
+    stopped,
+    ettr: mean("ettr"),
+    goodput: mean("goodput"),
+    steps: mean("steps"),
+    lostSteps: mean("lostSteps"),
+    interruptions: mean("interruptions"),
+    energy: mean("energy"),
+    energyPerToken: mean("energyPerToken"),
+  };
 }
-
-type MeansOf = Record<keyof typeof metrics, RunMean>;
 
 function meanOf(values: Float64Array, normal: number): RunMean {
   const n = values.length;

@@ -40,15 +40,12 @@ const tiny: Model = defineModel({
 });
 
 /** Eight hosts of eight, two standbys, and whatever is asked for. */
-export function small(
-  options: Partial<RunOptions> & { plan?: never; batch?: number } = {},
-): RunOptions {
-  const { batch = 4096, ...rest } = options;
+export function small(options: Partial<RunOptions> = {}): RunOptions {
   const plan = definePlan(tiny, {
     tp: 4,
     pp: 4,
     dp: 4,
-    globalBatch: batch,
+    globalBatch: 4096,
     zero: 1,
   } satisfies PlanOptions);
   return {
@@ -58,6 +55,6 @@ export function small(
     horizon: days(3),
     sources: [],
     checkpoint: { way: "two-stage", every: 40, state: stateBytes(tiny), storage: 1e9 },
-    ...rest,
+    ...options,
   };
 }

@@ -50,7 +50,7 @@ function main([path, python = "python3"]: readonly string[]): number {
     console.error(ran.error?.message ?? ran.stderr);
     return 1;
   }
-  const answer = JSON.parse(ran.stdout) as Answer;
+  const answer: Answer = JSON.parse(ran.stdout);
   if (answer.missing !== undefined) {
     console.log(`skipped: ${python} cannot import Calculon (${answer.missing})`);
     return 0;

@@ -79,12 +79,15 @@ export function hostHeat(
         const hold = clockAt(dynamic, power.idle, (limit - air) / resistance);
         // Held at the limit: what a rounded temperature is short of it does not count.
         const held = hold < 1 && temperature[i]! >= limit - 1e-9;
-        clock[i] = held ? hold : 1;
-        watts[i] = power.idle + dynamic * clock[i]! ** 3;
-        end[i] = air + resistance * watts[i]!;
-        total += watts[i]!;
-        if (!held && end[i]! > limit && temperature[i]! < limit) {
-          step = Math.min(step, tau * Math.log((end[i]! - temperature[i]!) / (end[i]! - limit)));
+        const kept = held ? hold : 1;
+        const own = power.idle + dynamic * kept ** 3;
+        const goal = air + resistance * own;
+        clock[i] = kept;
+        watts[i] = own;
+        end[i] = goal;
+        total += own;
+        if (!held && goal > limit && temperature[i]! < limit) {
+          step = Math.min(step, tau * Math.log((goal - temperature[i]!) / (goal - limit)));
         }
       }
       peakPower = Math.max(peakPower, total);

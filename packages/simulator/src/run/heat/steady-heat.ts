@@ -35,9 +35,11 @@ export function steadyHeat(
     const before = behind[i]!;
     const air = ambient + (before < 0 ? 0 : preheat * watts[before]!);
     const dynamic = dynamicPower(power, computing[i]!);
-    clock[i] = clockAt(dynamic, power.idle, (limit - air) / resistance);
-    watts[i] = power.idle + dynamic * clock[i]! ** 3;
-    temperature[i] = air + resistance * watts[i]!;
+    const kept = clockAt(dynamic, power.idle, (limit - air) / resistance);
+    const own = power.idle + dynamic * kept ** 3;
+    clock[i] = kept;
+    watts[i] = own;
+    temperature[i] = air + resistance * own;
   }
   return { temperature, clock, power: watts };
 }

@@ -10,13 +10,15 @@ import {
 } from "@trireme/fault-tolerance";
 import {
   type RunOptions,
+  bestSaveEvery,
   estimatedStepTimes,
+  meanTimeBetweenStops,
   simulateRun,
   simulateRuns,
   stateBytes,
 } from "@trireme/simulator";
 import { describe, expect, test } from "vitest";
-import { small } from "./run-cases.ts";
+import { small } from "../run/run-cases.ts";
 
 const seeds = (count: number): number[] => Array.from({ length: count }, (_, seed) => seed);
 const { cluster, model, plan } = small();
@@ -37,8 +39,8 @@ function memoryless(mtbf: number, checkpoint: RunOptions["checkpoint"]): RunOpti
     sources: [job],
     detect: () => 30,
     leave: 10,
-    heartbeat: 0.5,
-    horizon: days(60),
+    heartbeat: 2,
+    horizon: days(40),
     startup: { inPlace: 100, standby: 100 },
     recovery: { deadline: 5, leave: 60, restarts: 1e6 },
     checkpoint,
@@ -52,11 +54,12 @@ describe("the mean of many runs", () => {
     const every = Math.round(600 / step);
     const checkpoint = { way: "blocking", every, state, storage: state / 20 } as const;
     const options = memoryless(hours(3), checkpoint);
-    const { ettr } = simulateRuns({ ...options, seeds: seeds(40), confidence: 0.99 });
+    const { ettr } = simulateRuns({ ...options, seeds: seeds(25), confidence: 0.99 });
     const groups = simulateRun({ ...options, seed: 1 }).time;
     const load = 20 + groups.groups / simulateRun({ ...options, seed: 1 }).spans.length;
-    // Detection, the halt, loading: 30 + 10 + 100 + the groups and the state, heartbeats of 0.5 s between.
-    const restart = 30 + 10 + 100 + load + 0.75;
+    // Detection, the halt, loading: 30 + 10 + 100 + the groups and the state, nine tenths of a heartbeat of 2 s
+    // until the last of eight of ten hosts is told, twice.
+    const restart = 30 + 10 + 100 + load + 3.6;
     const exact = exactEttr({
       hosts: 1,
       failuresPerHostDay: 8,
@@ -90,12 +93,12 @@ describe("the mean of many runs", () => {
       readers: 0.01,
     } as const;
     const options = memoryless(hours(4), checkpoint);
-    const { ettr } = simulateRuns({ ...options, seeds: seeds(40), confidence: 0.99 });
+    const { ettr } = simulateRuns({ ...options, seeds: seeds(25), confidence: 0.99 });
     const exact = checkpointEfficiency(every * step, {
       blocking: state / 64 / 25e9,
       overlapped: 300,
       mtbf: hours(4),
-      recovery: 30 + 10 + 100 + 3 + 0.75,
+      recovery: 30 + 10 + 100 + 3 + 3.6,
     });
     expect(ettr.low - 1e-3).toBeLessThan(exact);
     expect(ettr.high + 1e-3).toBeGreaterThan(exact);
@@ -114,6 +117,30 @@ describe("the mean of many runs", () => {
     expect(few.ettr.high).toBeGreaterThan(many.ettr.low);
     // Half a failure a host-day on ten hosts for five days.
     expect(Math.abs(many.interruptions.mean - 25 * 0.8)).toBeLessThan(3);
+  });
+
+  test("is best at the interval that the checkpoint package finds, against half and twice of it", () => {
+    const state = stateBytes(model);
+    const cost = { way: "blocking", state, storage: state / 60 } as const;
+    const sources = stopSources(cluster, llama3Causes, 1);
+    const mtbf = meanTimeBetweenStops(cluster, sources);
+    expect(mtbf).toBeCloseTo(days(1) / 10, 6);
+    const best = bestSaveEvery({ checkpoint: cost, cluster, hosts: 8, step, mtbf, recovery: 300 });
+    const [half, at, twice] = [0.5, 1, 2].map((factor) => {
+      const checkpoint = { ...cost, every: Math.round(best * factor) };
+      const options = small({ sources, checkpoint, horizon: days(10), recovery: { restarts: 99 } });
+      return simulateRuns({ ...options, seeds: seeds(25) }).ettr.mean;
+    });
+    expect(at).toBeGreaterThan(half!);
+    expect(at).toBeGreaterThan(twice!);
+    const memory = bestSaveEvery({
+      checkpoint: { ...cost, way: "peer-memory" },
+      cluster,
+      hosts: 8,
+      step,
+      mtbf,
+    });
+    expect(memory).toBe(Math.ceil(60 / step));
   });
 
   test("is worse for more failures, and never for faster storage", () => {

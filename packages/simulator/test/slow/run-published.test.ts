@@ -5,7 +5,7 @@ import { type RunSimulation, simulateRun, stateBytes } from "@trireme/simulator"
 import { defineCluster } from "@trireme/topology";
 import { definePlan, model } from "@trireme/workload";
 import { expect, test } from "vitest";
-import { llama3 } from "./run-cases.ts";
+import { llama3 } from "../run/run-cases.ts";
 
 const gpt3 = model("gpt3-175b");
 

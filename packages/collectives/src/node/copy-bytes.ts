@@ -1,0 +1,14 @@
+/**
+ * A copy by the machine's own `memcpy`. `TypedArray.set` copies shared memory one atomic word after
+ * the other, at about half of that speed; Node's `fill` with a value as long as its range is one
+ * `memcpy`, whatever the memory. The communicator orders the bytes by its counters, so that no copy has
+ * to be atomic.
+ */
+import { Buffer } from "node:buffer";
+
+/** Copies `source` to `target` from byte `at` on. For `createCommunicator({ copy })`. */
+export function copyBytes(target: Uint8Array, at: number, source: Uint8Array): void {
+  // An empty value would fill with zeros.
+  if (source.length === 0) return;
+  Buffer.prototype.fill.call(target, source, at, at + source.length);
+}

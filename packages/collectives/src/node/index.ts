@@ -1,0 +1,1 @@
+export { copyBytes } from "./copy-bytes.ts";

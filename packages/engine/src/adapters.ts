@@ -1,0 +1,72 @@
+/**
+ * Low-rank adapters beside frozen matrices (Hu et al., LoRA, 2021): where each is, and what is stored.
+ * Nothing scales their product: of files whose factor is alpha / rank, B is to be multiplied by it.
+ */
+import { type AdapterTarget, type Model, isGated } from "@trireme/workload";
+import type { ParameterSpec } from "./parameter.ts";
+import type { Range } from "./slice.ts";
+
+/** The adapter of one target: A [inputs, rank] and B [rank, columns], by their names. */
+export interface MatrixAdapter {
+  readonly down: string;
+  readonly up: string;
+  /** Of the matrix's result, to which it adds. */
+  readonly columns: Range;
+}
+
+/** The adapters of the matrix of this name, such as `h.0.attn.c_attn`. */
+export function matrixAdapters(model: Model, name: string): readonly MatrixAdapter[] {
+  if (model.adapter === undefined) return [];
+  const { targets } = model.adapter;
+  return partsOf(model, name)
+    .filter(([target]) => targets.includes(target))
+    .map(([target, columns]) => ({
+      down: `${name}.lora_A.${target}`,
+      up: `${name}.lora_B.${target}`,
+      columns,
+    }));
+}
+
+/** The tensors of a stage, frozen, each matrix followed by its adapters, which are trained. */
+export function besideAdapters(model: Model, specs: readonly ParameterSpec[]): ParameterSpec[] {
+  const { rank } = model.adapter!;
+  return specs.flatMap((spec) => {
+    const { name, dims } = spec;
+    const matrix = name.endsWith(".weight") ? name.slice(0, -".weight".length) : "";
+    const adapters = matrixAdapters(model, matrix).flatMap(({ down, up, columns }) => [
+      trained(down, [dims[0]!, rank], { deviation: 1 / Math.sqrt(dims[0]!) }),
+      // At first an adapter changes nothing.
+      trained(up, [rank, columns.count], { constant: 0 }),
+    ]);
+    return [{ ...spec, role: "state" as const }, ...adapters];
+  });
+}
+
+function trained(
+  name: string,
+  dims: readonly number[],
+  initial: ParameterSpec["initial"],
+): ParameterSpec {
+  return { name, dims, slice: undefined, initial, decays: true };
+}
+
+/** What the columns of a matrix are. */
+function partsOf(model: Model, name: string): readonly (readonly [AdapterTarget, Range])[] {
+  const { heads, kvHeads, headDim, hidden, ffn, activation } = model;
+  const [queries, keys] = [heads * headDim, kvHeads * headDim];
+  if (name.endsWith(".attn.c_attn")) {
+    return [
+      ["query", { start: 0, count: queries }],
+      ["key", { start: queries, count: keys }],
+      ["value", { start: queries + keys, count: keys }],
+    ];
+  }
+  if (name.endsWith(".attn.c_proj")) return [["output", { start: 0, count: hidden }]];
+  if (name.endsWith(".mlp.c_proj")) return [["down", { start: 0, count: hidden }]];
+  if (!name.endsWith(".mlp.c_fc")) return [];
+  if (!isGated(activation)) return [["up", { start: 0, count: ffn }]];
+  return [
+    ["gate", { start: 0, count: ffn }],
+    ["up", { start: ffn, count: ffn }],
+  ];
+}
