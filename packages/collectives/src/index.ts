@@ -1,5 +1,5 @@
 export { type ArenaOptions, type SharedMemory, communicatorArena } from "./communicator/arena.ts";
-export type { CopyBytes } from "./communicator/endpoint.ts";
+export type { CopyBytes } from "./communicator/copy.ts";
 export {
   type Communicator,
   type CommunicatorOptions,

@@ -101,12 +101,12 @@ test.each(["per-token", "per-channel"] as const)(
           scaling === "per-token" ? token : Math.floor(token / group) * channels + (i % channels);
         return payload.scales[at]!;
       };
-      const values = dequantize(payload);
+      const back = dequantize(payload);
       let wrong = 0;
       for (let i = 0; i < data.length; i++) {
         const code = toE4m3(Math.fround(data[i]! / scaleOf(i)));
         if (payload.data[i] !== code) wrong++;
-        if (values[i] !== Math.fround(fromE4m3(code) * scaleOf(i))) wrong++;
+        if (back[i] !== Math.fround(fromE4m3(code) * scaleOf(i))) wrong++;
       }
       expect(wrong, `${tokens} x ${channels}`).toBe(0);
     }

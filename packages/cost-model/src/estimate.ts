@@ -122,7 +122,7 @@ export function estimator(o: EstimatorOptions): (plan: Plan) => Estimate {
     return {
       ok: true,
       step,
-      interval: interval("step", step, device),
+      interval: interval(model.experts === undefined ? "step" : "expert-step", step, device),
       tokensPerSecond: tokens / step,
       mfu: (modelFlops(model, plan) * tokens) / (step * peak),
       breakdown,

@@ -8,9 +8,9 @@ import { type Cluster, hostIndex, hostOf } from "@trireme/topology";
 import { type CollectiveOperator, type Plan, expertAxes, expertReplicas } from "@trireme/workload";
 
 /** What a collective does. */
-export type CollectiveKind = CollectiveOperator["kind"];
+type CollectiveKind = CollectiveOperator["kind"];
 /** Along which axis. */
-export type CollectiveAxis = CollectiveOperator["axis"];
+type CollectiveAxis = CollectiveOperator["axis"];
 
 /** Prices the communication of one plan on one cluster; equal requests are computed once. */
 export interface Communication {
@@ -106,9 +106,12 @@ function time(on: Network, operation: Operation, group: Group, bytes: Bytes): Se
   return seconds;
 }
 
-/** The communication of `plan` on a network; of a model with experts, how many a token is sent to. */
-export function communication(on: Network, plan: Plan, active = 1): Communication {
-  return new PlanCommunication(on, plan, active);
+/**
+ * The communication of `plan` on a network; of a model with experts, how many a token is sent to, and the tokens of the
+ * busiest rank over the mean.
+ */
+export function communication(on: Network, plan: Plan, active = 1, load = 1): Communication {
+  return new PlanCommunication(on, plan, active, load);
 }
 
 /**
@@ -146,15 +149,17 @@ class PlanCommunication implements Communication {
   readonly #network: Network;
   readonly #plan: Plan;
   readonly #active: number;
+  readonly #load: number;
   readonly #groups = new Map<CollectiveAxis, Group>();
   readonly #unique = new Map<Bytes, Seconds>();
   /** Ranks between one stage and the next. */
   readonly #stride: number;
 
-  constructor(on: Network, plan: Plan, active: number) {
+  constructor(on: Network, plan: Plan, active: number, load: number) {
     this.#network = on;
     this.#plan = plan;
     this.#active = active;
+    this.#load = load;
     this.#stride = spacingOf(plan, "pp");
   }
 
@@ -164,8 +169,11 @@ class PlanCommunication implements Communication {
       group = groupOf(this.#network, runsOf(this.#plan, axis));
       this.#groups.set(axis, group);
     }
-    if (axis === "ep" && kind === "all-to-all" && this.#plan.dispatch === "unique") {
-      return this.#exchange(group, bytes);
+    if (axis === "ep" && kind === "all-to-all") {
+      const most = bytes * this.#load;
+      return this.#plan.dispatch === "unique"
+        ? this.#exchange(group, most)
+        : time(this.#network, kind, group, most);
     }
     return time(this.#network, kind, group, bytes);
   }

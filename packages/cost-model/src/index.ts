@@ -27,6 +27,7 @@ export {
   estimator,
 } from "./estimate.ts";
 export { stageActivations, stageWorkspace } from "./activation-memory.ts";
+export { expertLoad } from "./expert-load.ts";
 export { type EnergyOptions, type StepEnergy, stepEnergy } from "./energy.ts";
 export { type TrainingCost, type TrainingOptions, trainingCost } from "./training-cost.ts";
 export {

@@ -14,6 +14,7 @@ import {
 } from "@trireme/workload";
 import { type BlockPrices, type UpdateTimes, blockPrices } from "./block-prices.ts";
 import { sustainedClock } from "./characteristics.ts";
+import { loadedPricer } from "./expert-load.ts";
 import { type Communication, type Network, communication, network } from "./groups.ts";
 import { type Held, type MemoryOverhead, heldByKind } from "./memory.ts";
 import { type Pricer, rooflinePricer } from "./pricer.ts";
@@ -26,6 +27,8 @@ export interface PricesOptions {
   readonly model: Model;
   readonly cluster: Cluster;
   readonly pricer?: Pricer;
+  /** Tokens of the busiest rank's experts over the mean (`expertLoad`); 1, even, when left out. */
+  readonly expertLoad?: number;
 }
 
 /** The prices of one shape of kernels. */
@@ -86,6 +89,7 @@ export class Prices {
   readonly model: Model;
   readonly cluster: Cluster;
   readonly #pricer: Pricer | undefined;
+  readonly #load: number;
   readonly #network: Network;
   readonly #rooflines = new Map<Plan["precision"], Pricer>();
   readonly #shapes = new Map<string, Shape>();
@@ -97,14 +101,15 @@ export class Prices {
   constructor(o: PricesOptions) {
     this.model = o.model;
     this.cluster = o.cluster;
-    this.#pricer = o.pricer;
+    this.#load = o.model.experts === undefined ? 1 : (o.expertLoad ?? 1);
+    this.#pricer = o.pricer === undefined ? undefined : loadedPricer(o.pricer, this.#load);
     this.#network = network(o.cluster);
   }
 
   /** What `plan` needs of them; throws TriremeError "PRECISION" like `rooflinePricer`. */
   of(plan: Plan, key: string = shapeKey(plan)): PlanPrices {
     const pricer = this.#pricer ?? this.#roofline(plan.precision);
-    const talk = communication(this.#network, plan, this.model.experts?.active);
+    const talk = communication(this.#network, plan, this.model.experts?.active, this.#load);
     let shape = this.#shapes.get(key);
     if (shape === undefined) {
       shape = {
@@ -148,10 +153,11 @@ export class Prices {
     let pricer = this.#rooflines.get(precision);
     if (pricer === undefined) {
       const device = hostOf(this.cluster, 0).accelerator;
-      pricer = rooflinePricer(device, precision, {
+      const alone = rooflinePricer(device, precision, {
         clock: sustainedClock(device),
         devices: hostOf(this.cluster, 0).accelerators,
       });
+      pricer = loadedPricer(alone, this.#load);
       this.#rooflines.set(precision, pricer);
     }
     return pricer;

@@ -48,6 +48,8 @@ export interface StepOptions {
   readonly plan: Plan;
   readonly cluster: Cluster;
   readonly pricer?: Pricer;
+  /** See `EstimatorOptions`. */
+  readonly expertLoad?: number;
 }
 
 /** Prices every stage of a plan; stages that compute the same are priced once. */

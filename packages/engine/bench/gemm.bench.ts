@@ -84,16 +84,20 @@ function fusedSquare(): (() => void) | undefined {
   };
 }
 
-/** Least CPU seconds of a call, of samples of 8 in turn with each other: a busy machine slows both. */
+/** Least CPU seconds of a call, by samples of 20 ms in turn with each other: a busy machine slows both. */
 async function leastSeconds(calls: readonly (() => unknown)[]): Promise<number[]> {
   const least = calls.map(() => Infinity);
-  for (let round = 0; round < 12; round++) {
+  for (let round = 0; round < 10; round++) {
     for (const [i, call] of calls.entries()) {
       const begin = process.cpuUsage();
-      for (let n = 0; n < 8; n++) await call();
-      const { user, system } = process.cpuUsage(begin);
+      let [count, seconds] = [0, 0];
+      for (; seconds < 0.02; count++) {
+        await call();
+        const { user, system } = process.cpuUsage(begin);
+        seconds = (user + system) / 1e6;
+      }
       // The first round warms up.
-      if (round > 0) least[i] = Math.min(least[i]!, (user + system) / 8e6);
+      if (round > 0) least[i] = Math.min(least[i]!, seconds / count);
     }
   }
   return least;

@@ -75,8 +75,8 @@ class Embedded implements EmbeddedRuntime {
       gemm,
       arena: communicatorArena(count, { slots: slotsFor(run, count) }),
       gate: this.#gate,
-      // The main thread sleeps while ranks work.
-      ownCore: count <= availableParallelism(),
+      // The main thread sleeps while ranks work; ranks that rehearse sleep, too.
+      ownCore: count <= availableParallelism() || rehearse !== undefined,
       peers: memoryCopies === true && count > 1 ? copyPeers(model, plan) : undefined,
     };
     for (let rank = 0; rank < count; rank++) {

@@ -11,8 +11,9 @@ import { embedding } from "./operators/embedding.ts";
 import { linear } from "./operators/linear.ts";
 import { layerNorm, rmsNorm } from "./operators/norm.ts";
 import { residual } from "./operators/residual.ts";
+import { Router } from "./experts/router.ts";
 import type { Pool } from "./pool.ts";
-import type { Parameter, Tape, Variable } from "./tape.ts";
+import { type Parameter, type Tape, type Variable, gradientOf } from "./tape.ts";
 import { type Tensor, view } from "./tensor.ts";
 
 /** Records one forward on the tape and returns its output. */
@@ -126,9 +127,78 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
         return x;
       };
     }
+    case "grouped-gemm": {
+      // Even load: every expert its share of the rows.
+      const x = operands.tensor([Math.max(1, Math.round(b / a)), d]);
+      const weights = Array.from({ length: a }, () => operands.parameter([d, c]));
+      return (tape) => together(tape, (own) => weights.map((w) => linear(own, fresh(x), w)));
+    }
+    case "routing": {
+      const logits = operands.tensor([a, b]);
+      return (tape) => routing(tape, fresh(logits), b, c);
+    }
+    case "permutation": {
+      const x = operands.tensor([a, b]);
+      const slots = operands.ids(a, a);
+      return (tape) => permutation(tape, fresh(x), slots);
+    }
     default:
       throw new Error(`${kind} has no forward that this package runs`);
   }
+}
+
+/** Outputs of one shape as one, whose gradient each of them gets. */
+function together(tape: Tape, run: (tape: Tape) => readonly Variable[]): Variable {
+  const outputs = run(tape);
+  const y: Variable = { value: outputs.at(-1)!.value, needsGradient: true, gradient: undefined };
+  tape.record({
+    input: () => {
+      for (const output of outputs) tape.give(output, gradientOf(y));
+    },
+  });
+  return y;
+}
+
+/** The choice of experts for logits [T, E], and the gradient of these. */
+function routing(tape: Tape, logits: Variable, count: number, active: number): Variable {
+  const tokens = logits.value.dims[0]!;
+  const experts = { count, active, ffn: 1, sharedFfn: 0, sharedGate: false, denseLayers: 0 };
+  const router = new Router(
+    { ...experts, every: 1, routerBias: false, selectionBias: false },
+    {},
+    { load: new Float32Array(count), bias: undefined },
+    undefined,
+    tokens,
+  );
+  const all = view(tape.pool.memory, logits.value);
+  const routed = router.route(all);
+  const y: Variable = { value: logits.value, needsGradient: true, gradient: undefined };
+  tape.record({
+    input: () => {
+      const gradient = tape.allocate(logits.value.dims);
+      const weights = new Float32Array(tokens * active).fill(1e-3);
+      view(tape.pool.memory, gradient).set(router.gradient(all, routed, weights));
+      tape.give(logits, gradient);
+    },
+  });
+  return y;
+}
+
+/** Rows [T, width] to other places, and their gradients back. */
+function permutation(tape: Tape, x: Variable, slots: number): Variable {
+  const [rows = 0, width = 0] = x.value.dims;
+  const move = (from: Tensor): Tensor => {
+    const to = tape.allocate(x.value.dims);
+    tape.kernels.spreadRows(from.pointer, slots, 0, to.pointer, rows, 1, width);
+    return to;
+  };
+  const y: Variable = { value: move(x.value), needsGradient: true, gradient: undefined };
+  tape.record({
+    input: () => {
+      tape.give(x, move(gradientOf(y)));
+    },
+  });
+  return y;
 }
 
 /** The key of a forward operator's gradient, as `workload` names it; undefined if it has none. */
@@ -137,11 +207,22 @@ export function gradientOperator(
   { kind, form, shape }: Operator,
   pass: Pass,
 ): Operator | undefined {
-  const [batch, m, n, k] = shape;
-  const turned =
-    kind !== "gemm" ? shape : pass === "input-gradient" ? [batch, m, k, n] : [batch, n, k, m];
+  const turned = turnedShape(kind, pass, shape);
   const name = turned.join();
   return operators.find(
     (o) => o.kind === kind && o.form === form && o.pass === pass && o.shape.join() === name,
   );
+}
+
+/** The shape of a gradient's product; other gradients have their forward's. */
+function turnedShape(
+  kind: Operator["kind"],
+  pass: Pass,
+  shape: readonly number[],
+): readonly number[] {
+  const [batch = 0, m = 0, n = 0, k = 0] = shape;
+  if (kind !== "gemm" && kind !== "grouped-gemm") return shape;
+  if (pass === "input-gradient") return [batch, m, k, n];
+  // A group's rows are its inner dimension.
+  return kind === "gemm" ? [batch, n, k, m] : [batch, batch * n, k, m / batch];
 }

@@ -98,7 +98,7 @@ export class StageWeights {
 type BucketKind = "table" | "split" | "shared" | "expert" | "state";
 
 function kindOf({ name, role, slice }: ParameterSpec): BucketKind {
-  if (name === tiedTable) return "table";
+  if (name === tiedTable && role !== "state") return "table";
   return role ?? (slice === undefined ? "shared" : "split");
 }
 

@@ -1,36 +1,109 @@
-import { decodeSafetensors, encodeSafetensors } from "@trireme/checkpoint";
+import { type TensorEntry, decodeSafetensors, encodeSafetensors } from "@trireme/checkpoint";
 import type { ResolvedRun } from "@trireme/run";
 import type { Snapshot } from "@trireme/runtime";
+import type { AdapterTarget } from "@trireme/workload";
 import { expect, test } from "vitest";
-import { gpt, llama } from "./equality.ts";
-import {
-  type Degrees,
-  learningRate,
-  smallBatch,
-  smallRun,
-  trainSteps,
-  withRuntime,
-} from "./small-run.ts";
-
-const every = ["query", "key", "value", "output", "up", "down"] as const;
-const forms = [
-  ["GPT-2", gpt, every],
-  ["Llama", { ...llama, tied: false }, [...every, "gate"] as const],
-] as const;
-
-function adaptedRun(form: object, targets: readonly string[], plan: Degrees = {}): ResolvedRun {
-  return smallRun(plan, { ...form, adapter: { rank: 3, targets, base: "full" } } as object);
-}
+import { adapted, adaptedForms } from "./adapted-run.ts";
+import { llama } from "./equality.ts";
+import { smallBatch, smallRun, trainSteps, withRuntime } from "./small-run.ts";
 
 /** Tensors of a snapshot's model file by name. */
-function tensors({
-  files,
-}: Snapshot): Map<string, { shape: readonly number[]; values: Float32Array }> {
+function tensorsOf({ files }: Snapshot): Map<string, Float32Array> {
   const { bytes } = files.find(({ name }) => name === "model.safetensors")!;
   return new Map(
-    decodeSafetensors(bytes).tensors.map(({ name, shape, data }) => [
+    decodeSafetensors(bytes).tensors.map(({ name, data }) => [
       name,
-      { shape, values: new Float32Array(Uint8Array.from(data).buffer) },
+      new Float32Array(Uint8Array.from(data).buffer),
     ]),
   );
 }
+
+/** First column of each target in the result of its matrix of a model, see `ffn`. */
+function firstColumn(run: ResolvedRun, target: AdapterTarget): number {
+  const { heads, kvHeads, headDim, ffn, activation } = run.model;
+  if (target === "key") return heads * headDim;
+  if (target === "value") return (heads + kvHeads) * headDim;
+  return target === "up" && activation === "swiglu" ? ffn : 0;
+}
+
+/** The plain model's snapshot with the products of the adapters added to its matrices. */
+function merged(run: ResolvedRun, plain: Snapshot, tuned: Snapshot): Snapshot {
+  const { rank } = run.model.adapter!;
+  const values = tensorsOf(tuned);
+  const entries = decodeSafetensors(plain.files[0]!.bytes).tensors.map((entry): TensorEntry => {
+    const whole = values.get(entry.name)!.slice();
+    const [inputs = 0, outputs = 0] = entry.shape;
+    const matrix = entry.name.replace(/\.weight$/, "");
+    for (const target of run.model.adapter!.targets) {
+      const a = values.get(`${matrix}.lora_A.${target}`);
+      const b = values.get(`${matrix}.lora_B.${target}`);
+      if (a === undefined || b === undefined) continue;
+      const columns = b.length / rank;
+      const from = firstColumn(run, target);
+      for (let i = 0; i < inputs; i++) {
+        for (let j = 0; j < columns; j++) {
+          let sum = 0;
+          for (let r = 0; r < rank; r++) sum += a[i * rank + r]! * b[r * columns + j]!;
+          whole[i * outputs + from + j]! += sum;
+        }
+      }
+    }
+    return { ...entry, data: new Uint8Array(whole.buffer) };
+  });
+  const model = { ...plain.files[0]!, bytes: encodeSafetensors(entries, {}) };
+  return { ...plain, files: [model, ...plain.files.slice(1)] };
+}
+
+test.each(adaptedForms)(
+  "adapters of %s learn beside frozen weights, and merge into them",
+  async (_, form, targets) => {
+    const run = adapted(form, targets);
+    const [before, losses, tuned, evaluated] = await withRuntime(run, async (runtime) => {
+      const first = await runtime.snapshot();
+      const all = await trainSteps(runtime, 0, 25);
+      return [
+        first,
+        all,
+        await runtime.snapshot(),
+        await runtime.evaluate(smallBatch(99)),
+      ] as const;
+    });
+    const [old, now] = [tensorsOf(before), tensorsOf(tuned)];
+    const changed = [...now].filter(([name, values]) => {
+      const first = old.get(name)!;
+      return values.some((value, i) => value !== first[i]);
+    });
+    // All adapters, and nothing else.
+    expect(changed.map(([name]) => name)).toEqual(
+      [...now.keys()].filter((name) => name.includes(".lora_")),
+    );
+    await withRuntime(smallRun({}, form), async (runtime) => {
+      const plain = await runtime.snapshot();
+      // B begins at 0: the adapted model is the plain one.
+      const start = await runtime.evaluate(smallBatch(0));
+      expect(Math.abs(start.loss - losses[0]!)).toBeLessThan(1e-6);
+      const { loss } = await runtime.evaluate(smallBatch(99));
+      await runtime.restore(merged(run, plain, tuned));
+      const whole = await runtime.evaluate(smallBatch(99));
+      // Sums in another order, in f32.
+      expect(Math.abs(whole.loss - evaluated.loss)).toBeLessThan(1e-5);
+      // They have learnt.
+      expect(whole.loss).toBeLessThan(loss - 0.05);
+    });
+  },
+);
+
+test("frozen weights need no gradients and no moments", async () => {
+  const form = { ...llama, hidden: 128, ffn: 512 };
+  const bytesOf = (run: ResolvedRun): Promise<number> =>
+    withRuntime(run, async (runtime) => {
+      await trainSteps(runtime, 0, 2);
+      return (await runtime.memory())[0]!;
+    });
+  const full = await bytesOf(smallRun({ microbatch: 1 }, form));
+  const low = await bytesOf(
+    smallRun({ microbatch: 1 }, { ...form, adapter: { rank: 2, targets: ["query", "value"] } }),
+  );
+  // Of 16 bytes a parameter 12 are saved, of about a million parameters; activations stay.
+  expect(full - low).toBeGreaterThan(10e6);
+});

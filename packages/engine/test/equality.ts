@@ -36,7 +36,7 @@ function reference(
 }
 
 /** ‖a − b‖ / ‖b‖ of the worst tensor; every tensor of `b` must be there. */
-function worstGradient(
+export function worstGradient(
   a: ReadonlyMap<string, Float32Array>,
   b: ReadonlyMap<string, Float32Array>,
 ): number {

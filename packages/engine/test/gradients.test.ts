@@ -4,6 +4,7 @@ import { gelu, swiglu } from "../src/operators/activation.ts";
 import { attention } from "../src/operators/attention.ts";
 import { crossEntropy } from "../src/operators/cross-entropy.ts";
 import { embedding } from "../src/operators/embedding.ts";
+import { addLowRank } from "../src/operators/low-rank.ts";
 import { linear } from "../src/operators/linear.ts";
 import { layerNorm, rmsNorm } from "../src/operators/norm.ts";
 import { residual } from "../src/operators/residual.ts";
@@ -32,6 +33,18 @@ test("linear with a transposed weight", () => {
   expect(bench.worstError((tape) => linear(tape, x, w, { transposed: true }))).toBeLessThan(
     tolerance,
   );
+});
+
+test.each(["together", "apart"] as const)("a low-rank addition, with its halves %s", (halves) => {
+  const bench = new Bench();
+  const [x, w] = [bench.input([5, 7]), bench.parameter([7, 6])];
+  const [a, b] = [bench.parameter([7, 2]), bench.parameter([2, 3])];
+  const error = bench.worstError((tape) => {
+    const y = linear(tape, x, w);
+    addLowRank(tape, x, y, a, b, { start: 2, count: 3 });
+    return y;
+  }, halves);
+  expect(error).toBeLessThan(tolerance);
 });
 
 test("layer norm", () => {

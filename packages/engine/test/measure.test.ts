@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 test.each([
   ["GPT", {}],
+  ["GPT with experts", { experts: { count: 4, active: 2, sharedFfn: 64 } }],
   ["Llama", { position: "rotary", norm: "rmsnorm", activation: "swiglu", bias: false }],
 ] as const)("every operator of a %s plan is timed, forward and backward", async (_, form) => {
   const model = defineModel({ layers: 4, hidden: 64, heads: 4, vocab: 50, context: 32, ...form });

@@ -72,6 +72,24 @@ test("evaluation and generation are the same on every layout, and change nothing
   }
 });
 
+test("experts that are dealt out over replicas generate the same text as on one rank", async () => {
+  const prompt = Int32Array.of(1, 4, 7);
+  const results = [];
+  for (const degrees of [{}, { dp: 2, ep: 2 }, { dp: 2, pp: 2, ep: 2 }]) {
+    const run = smallRun(degrees, { experts: { count: 4, active: 2 } });
+    results.push(
+      await withRuntime(run, async (runtime) => {
+        await trainSteps(runtime, 0, 2);
+        const text = await runtime.generate!({ prompt, tokens: 8, temperature: 0, seed: 1 });
+        return [...text];
+      }),
+    );
+  }
+  expect(results[0]).toHaveLength(8);
+  expect(results[1]).toEqual(results[0]);
+  expect(results[2]).toEqual(results[0]);
+});
+
 test("spans of a step lie within it, on every rank", async () => {
   await withRuntime(smallRun({ dp: 2, pp: 2 }), async (runtime) => {
     await trainSteps(runtime, 0, 2);

@@ -127,6 +127,18 @@ export interface EvaluateSection {
   readonly batches: number;
 }
 
+/** What counts as a spike of the loss or the gradient's norm, and what is done about it; what is left out has the guard's defaults. */
+export interface GuardSection {
+  readonly window?: number | undefined;
+  readonly settle?: number | undefined;
+  readonly factor?: number | undefined;
+  readonly patience?: number | undefined;
+  readonly reattempts?: number | undefined;
+  readonly back?: number | undefined;
+  readonly margin?: number | undefined;
+  readonly limit?: number | undefined;
+}
+
 /** What carries the run out. */
 export interface EngineSection {
   readonly kind: "embedded";
@@ -152,6 +164,7 @@ export interface RunDescription {
   readonly seed: number;
   readonly checkpoint: CheckpointSection;
   readonly evaluate: EvaluateSection;
+  readonly guard?: GuardSection | undefined;
   readonly engine: EngineSection;
   readonly sample?: SampleSection | undefined;
 }

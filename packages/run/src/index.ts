@@ -18,6 +18,7 @@ export {
   type ResolvedCheckpoint,
   type ResolvedData,
   type ResolvedEvaluate,
+  type ResolvedGuard,
   type ResolvedOptimizer,
   type ResolvedRun,
   type ResolvedSample,

@@ -58,6 +58,18 @@ export interface ResolvedSample {
   readonly seed: number;
 }
 
+/** What of the loss guard is stated; the rest has the guard's own defaults. */
+export interface ResolvedGuard {
+  readonly window?: number;
+  readonly settle?: number;
+  readonly factor?: number;
+  readonly patience?: number;
+  readonly reattempts?: number;
+  readonly back?: number;
+  readonly margin?: number;
+  readonly limit?: number;
+}
+
 /** A value the file does not state, and where it comes from. */
 export interface Derivation {
   readonly path: Path;
@@ -77,6 +89,7 @@ export interface ResolvedRun {
   readonly seed: number;
   readonly checkpoint: ResolvedCheckpoint;
   readonly evaluate: ResolvedEvaluate;
+  readonly guard?: ResolvedGuard;
   readonly engine: { readonly kind: "embedded" };
   readonly sample?: ResolvedSample;
   /** What the file left out. */

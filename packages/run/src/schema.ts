@@ -12,6 +12,7 @@ import { planSection } from "./plan-schema.ts";
 import { quantity } from "./quantity.ts";
 
 const count = (description: string): z.ZodNumber => z.int().min(1).describe(description);
+const natural = (description: string): z.ZodNumber => z.int().min(0).describe(description);
 const fraction = (description: string): z.ZodNumber =>
   z.number().min(0).lt(1).describe(description);
 const seed = (description: string): z.ZodNumber => z.int().describe(description);
@@ -130,6 +131,23 @@ const runSection: z.ZodType<RunDescription> = z.strictObject({
     })
     .prefault({})
     .describe("measuring the validation loss"),
+  guard: z
+    .strictObject({
+      window: count("healthy steps whose median a value is compared with; default 64").optional(),
+      settle: count("first steps in which only NaN and infinity count; default 16").optional(),
+      factor: z
+        .number()
+        .gt(1)
+        .optional()
+        .describe("times the median that is a spike; default 5 (ByteRobust)"),
+      patience: count("spikes in a row after which the run goes back; default 3").optional(),
+      reattempts: natural("times the same batches are tried before they are skipped").optional(),
+      back: natural("steps before the spike that are not trusted").optional(),
+      margin: count("batches behind it that are skipped too").optional(),
+      limit: natural("spikes in a row before the run is called diverged").optional(),
+    })
+    .optional()
+    .describe("going back from spikes of the loss; needs checkpoints to go back to; default none"),
   engine: z
     .strictObject({
       kind: z.literal("embedded").default("embedded").describe("worker threads of this process"),

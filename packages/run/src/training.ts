@@ -1,10 +1,11 @@
 /** The sections of training resolved: data, optimizer, steps, saving, evaluation and the sample. */
 import type { RunDescription } from "./description.ts";
-import type { Resolution } from "./resolution.ts";
+import { type Resolution, stated } from "./resolution.ts";
 import type {
   ResolvedCheckpoint,
   ResolvedData,
   ResolvedEvaluate,
+  ResolvedGuard,
   ResolvedOptimizer,
   ResolvedSample,
 } from "./resolved.ts";
@@ -16,6 +17,7 @@ export interface ResolvedTraining {
   readonly steps: number;
   readonly checkpoint: ResolvedCheckpoint;
   readonly evaluate: ResolvedEvaluate;
+  readonly guard?: ResolvedGuard;
   readonly sample?: ResolvedSample;
 }
 
@@ -44,10 +46,27 @@ export function resolveTraining(resolution: Resolution, d: RunDescription): Reso
       ),
       batches: d.evaluate.batches,
     },
+    ...(d.guard === undefined ? {} : { guard: resolveGuard(resolution, d) }),
     ...(d.sample === undefined
       ? {}
       : { sample: { ...d.sample, seed: seedOf("sample", d.sample.seed) } }),
   };
+}
+
+/** The guard goes back to saved steps, and compares within a window that holds those it settles in. */
+function resolveGuard(resolution: Resolution, d: RunDescription): ResolvedGuard {
+  const guard: ResolvedGuard = stated(d.guard ?? {});
+  const { window = 64, settle } = guard;
+  if (settle !== undefined && settle > window) {
+    const rule = `must be at most guard.window ${window}`;
+    resolution.problem(["guard", "settle"], settle, rule, `nearest: ${window}`);
+  }
+  const { every, interval } = d.checkpoint;
+  if (every === undefined && interval === undefined) {
+    const rule = "needs checkpoints to go back to";
+    resolution.problem(["guard"], undefined, rule, "state checkpoint.every or checkpoint.interval");
+  }
+  return guard;
 }
 
 function stepsOf(resolution: Resolution, d: RunDescription): number {

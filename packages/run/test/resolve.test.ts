@@ -200,6 +200,15 @@ describe("a run that breaks rules", () => {
     ],
     [["data.validation=1"], "data.validation = 1: must be below 1"],
     [["data.path="], 'data.path = "": must not be empty'],
+    [
+      ["guard={}", "checkpoint.every=null", "checkpoint.interval=null"],
+      "guard: needs checkpoints to go back to; state checkpoint.every or checkpoint.interval",
+    ],
+    [
+      ["guard.settle=70", "checkpoint.every=5"],
+      "guard.settle = 70: must be at most guard.window 64; nearest: 64",
+    ],
+    [["guard.factor=1", "checkpoint.every=5"], "guard.factor = 1: must be above 1"],
   ])("%s", (changes, line) => {
     const found = problems(withChanges(...changes));
     expect(found).toHaveLength(1);

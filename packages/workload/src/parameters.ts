@@ -106,7 +106,7 @@ export function normParameters(m: Model): number {
 }
 
 /** Norms of the residual stream in one layer. */
-export function layerNorms(m: Model): number {
+function layerNorms(m: Model): number {
   return m.normPlacement === "both" ? 4 : m.sharedNorm ? 1 : 2;
 }
 

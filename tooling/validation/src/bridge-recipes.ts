@@ -24,7 +24,9 @@ export type BridgePlan = Pick<
 /** The recipe behind a row; undefined for other tables, models and devices. */
 export function bridgePlan(row: CorpusRow): BridgePlan | undefined {
   // The model cards run these recipes too and name no release: the last.
-  const release = /^mbcard-.*(performance|weak_scaling)/.test(row.id) ? "99" : /^mbridge-(\d+\.\d+)/.exec(row.id)?.[1];
+  const release = /^mbcard-.*(performance|weak_scaling)/.test(row.id)
+    ? "99"
+    : /^mbridge-(\d+\.\d+)/.exec(row.id)?.[1];
   if (release === undefined) return undefined;
   const gpu = text(row.hardware, "gpu").split("-")[0];
   const precision = precisionOf(text(row.parallel, "precision"));

@@ -1,6 +1,6 @@
 /** Layers of experts measured alone, and the exchange of their tokens. */
 import { TriremeError, ms, us } from "@trireme/core";
-import { interval, rooflinePricer, stepCosts } from "@trireme/cost-model";
+import { rooflinePricer, stepCosts } from "@trireme/cost-model";
 import { type Cluster, hostOf } from "@trireme/topology";
 import {
   type Model,
@@ -152,15 +152,6 @@ function exchangeOutcomes(
   const bytes = expertRows(model.experts!, plan).exchanged * model.hidden * element;
   const { communication } = stepCosts({ model, plan, cluster });
   const predicted = communication.collective("all-to-all", "ep", bytes);
-  const { accelerator } = hostOf(cluster, 0);
-  return [
-    {
-      group,
-      id: row.id,
-      measured: us(micro),
-      predicted,
-      interval: interval("collective", predicted, accelerator),
-      detail: `${operation}, ${plan.dispatch}`,
-    },
-  ];
+  const detail = `${operation}, ${plan.dispatch}`;
+  return [{ group, id: row.id, measured: us(micro), predicted, detail }];
 }

@@ -39,9 +39,11 @@ export function coverage(outcomes: readonly Outcome[]): Coverage[] {
   const kinds = new Map<string, Compared[]>();
   for (const o of outcomes) {
     if (!isCompared(o) || o.interval === undefined) continue;
-    const list = kinds.get(o.group.kind) ?? [];
+    // Models with experts have intervals of their own.
+    const kind = o.step?.model.experts === undefined ? o.group.kind : `${o.group.kind}, experts`;
+    const list = kinds.get(kind) ?? [];
     list.push(o);
-    kinds.set(o.group.kind, list);
+    kinds.set(kind, list);
   }
   return [...kinds].map(([kind, list]) => coverageOf(kind, list));
 }

@@ -103,7 +103,7 @@ export function report(scores: readonly Score[], outcomes: readonly Outcome[]): 
   return `${[
     "# Accuracy of the cost model",
     "",
-    "Written by `pnpm validate`; do not edit. Each line compares the estimate with published measurements: error is |ours / theirs − 1|, bias the mean of ours / theirs − 1. The model has a few numbers per generation of accelerators and none per source, model or plan (`characteristics.ts` of cost-model says where each comes from); how a source's framework computes is described in `tooling/validation/src/corpus-plan.ts`. Lines ending in `-unsure` hold the rows that are not both of high confidence and complete. Sources and licences: [data](../../tooling/validation/data/README.md).",
+    "Written by `pnpm validate`; do not edit. Each line compares the estimate with published measurements: error is |ours / theirs − 1|, bias the mean of ours / theirs − 1. The model has a few numbers per generation of accelerators and none per source, model or plan (`characteristics.ts` of cost-model says where each comes from); how a source's framework computes is described in `tooling/validation/src/corpus-plan.ts`, what Megatron-Bridge's recipes decide for experts in `bridge-recipes.ts`. Of pipelines that were profiled, `schedule-bubble` compares closed forms with the source's own count and `schedule-step` with what was measured, optimizer and start of a step included; the latter is not estimated. Lines ending in `-unsure` hold the rows that are not both of high confidence and complete. Sources and licences: [data](../../tooling/validation/data/README.md).",
     "",
     table(scores),
     "",

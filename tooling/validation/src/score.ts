@@ -32,7 +32,29 @@ export function score(outcomes: readonly Outcome[]): Score[] {
     list.push(o);
     groups.set(o.group.id, list);
   }
-  return [...groups.values()].map(scoreGroup);
+  const scores = [...groups.values()].map(scoreGroup);
+  const order = layoutScore(outcomes.filter((o) => !o.group.id.endsWith("-unsure")));
+  return order === undefined ? scores : [...scores, order];
+}
+
+/** How layouts of one model on one cluster are ordered, over the families of all groups. */
+function layoutScore(outcomes: readonly Outcome[]): Score | undefined {
+  const compared = outcomes.filter(isCompared);
+  const correlations = familyCorrelations(compared);
+  if (correlations.length === 0) return undefined;
+  const rank = quantile(correlations, 0.5);
+  return {
+    id: "layouts",
+    source: "corpus",
+    kind: "order of layouts",
+    n: correlations.length,
+    skipped: 0,
+    ...none,
+    spearman: rank,
+    target: { spearman: 0.9 },
+    met: rank >= 0.9,
+    reasons: {},
+  };
 }
 
 function scoreGroup(outcomes: readonly Outcome[]): Score {
@@ -103,7 +125,9 @@ function labels(compared: readonly Compared[]): { accuracy?: number; balancedAcc
 
 function meets(values: Measures, target: Target): boolean {
   const upper = ["medianError", "p90Error", "meanError", "maxError"] as const;
-  const lower = ["accuracy", "balancedAccuracy", "spearman"] as const;
+  // Where no family has five members there is no order to judge.
+  const ranked = values.spearman === undefined ? [] : (["spearman"] as const);
+  const lower = ["accuracy", "balancedAccuracy", ...ranked] as const;
   return (
     upper.every((k) => target[k] === undefined || (values[k] ?? Infinity) <= target[k]) &&
     lower.every((k) => target[k] === undefined || (values[k] ?? -Infinity) >= target[k])
@@ -124,6 +148,12 @@ export function quantile(sorted: readonly number[], q: number): number {
 
 /** Median of the families' rank correlations; undefined when no family has five members. */
 function spearmanByFamily(compared: readonly Compared[]): number | undefined {
+  const correlations = familyCorrelations(compared);
+  return correlations.length === 0 ? undefined : quantile(correlations, 0.5);
+}
+
+/** Rank correlation of each family of five members and more, smallest first. */
+function familyCorrelations(compared: readonly Compared[]): number[] {
   const families = new Map<string, Compared[]>();
   for (const c of compared) {
     if (c.family === undefined) continue;
@@ -131,7 +161,7 @@ function spearmanByFamily(compared: readonly Compared[]): number | undefined {
     list.push(c);
     families.set(c.family, list);
   }
-  const correlations = [...families.values()]
+  return [...families.values()]
     .filter((f) => f.length >= 5)
     .map((f) =>
       spearman(
@@ -140,7 +170,6 @@ function spearmanByFamily(compared: readonly Compared[]): number | undefined {
       ),
     )
     .sort((a, b) => a - b);
-  return correlations.length === 0 ? undefined : quantile(correlations, 0.5);
 }
 
 /** Spearman's rank correlation; equal values share their mean rank. */

@@ -37,8 +37,15 @@ test.each([
   ["peak-memory", "medianError", 0.08],
   ["gemm", "medianError", 0.08],
   ["grouped-gemm", "medianError", 0.09],
-  ["moe", "medianError", 0.125],
-  ["collective", "medianError", 0.1],
+  ["moe", "medianError", 0.11],
+  ["moe", "p90Error", 0.3],
+  ["schedule-bubble", "medianError", 0.02],
+  ["schedule-step", "medianError", 0.1],
+  ["schedule-vocabulary", "medianError", 0.11],
+  ["expert-exchange", "medianError", 0.09],
+  ["collective", "medianError", 0.06],
+  ["collective", "p90Error", 0.2],
+  ["collective", "maxError", 0.33],
 ] as const)("%s: %s is at most %d", (id, measure, most) => {
   expect(scores.get(id)?.[measure]).toBeLessThanOrEqual(most);
 });
@@ -50,7 +57,8 @@ test("layouts that fit are told from those that do not", () => {
 
 test("every row of the corpus is compared or skipped with a reason", () => {
   const rows = parseCorpus(data("corpus.jsonl"), "corpus.jsonl");
-  const seen = new Set(outcomes.map((o) => o.id));
+  // A row with several figures has an outcome for each, told apart behind a #.
+  const seen = new Set(outcomes.map((o) => o.id.split("#")[0]!));
   // Memory rows without a peak (parts of it, or percentages) compare nothing.
   const silent = rows.filter((r) => !seen.has(r.id) && r.kind !== "memory");
   expect(silent).toEqual([]);
@@ -58,7 +66,12 @@ test("every row of the corpus is compared or skipped with a reason", () => {
 
 test("intervals of steps, memory and attention hold four in five of the rows they were not read off", () => {
   const kinds = new Map(coverage(outcomes).map((c) => [c.kind, c]));
-  for (const kind of ["iteration time", "peak memory", "attention time"]) {
+  for (const kind of [
+    "iteration time",
+    "iteration time, experts",
+    "peak memory",
+    "attention time",
+  ]) {
     expect(kinds.get(kind)?.met).toBe(true);
   }
 });

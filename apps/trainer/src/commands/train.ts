@@ -131,6 +131,7 @@ async function train(
       on,
       signal: interruption.signal,
       saveRequested: interruption.saveRequested,
+      ...(run.guard === undefined ? {} : { guard: run.guard }),
       async finish() {
         sample = await generateSample(run, runtime, texts.tokenizer);
       },

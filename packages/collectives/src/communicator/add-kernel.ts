@@ -1,7 +1,7 @@
 /** The WebAssembly sums of `assembly/add.as`, bound to an arena. Offsets are bytes in the arena. */
 import type { ElementType } from "./element-type.ts";
 import type { SharedMemory } from "./arena.ts";
-import { compile, instantiate } from "../web-assembly.ts";
+import { type WebAssemblyHost, decodeBase64 } from "../web-assembly.ts";
 import { kernelBytes } from "./kernel-bytes.ts";
 
 export interface AddKernel {
@@ -16,8 +16,10 @@ export interface AddKernel {
 let compiled: object | undefined;
 
 export function addKernel(memory: SharedMemory): AddKernel {
-  compiled ??= compile(kernelBytes);
-  return instantiate<AddKernel>(compiled, { env: { memory } });
+  const host: WebAssemblyHost<AddKernel> = Reflect.get(globalThis, "WebAssembly");
+  const { Module, Instance } = host;
+  compiled ??= new Module(decodeBase64(kernelBytes));
+  return new Instance(compiled, { env: { memory } }).exports;
 }
 
 /** out = a + b for f32 and i32. */

@@ -6,7 +6,8 @@
 import { type Seconds, TriremeError } from "@trireme/core";
 import { type SharedMemory, arenaLayout } from "./arena.ts";
 import type { Elements } from "./element-type.ts";
-import { type CopyBytes, Endpoint } from "./endpoint.ts";
+import type { CopyBytes } from "./copy.ts";
+import { Endpoint } from "./endpoint.ts";
 import type { Split } from "./exchanges.ts";
 import { Group } from "./group.ts";
 

@@ -19,6 +19,7 @@ import {
   slotHeaderBytes,
 } from "./arena.ts";
 import { Channel, packetWords } from "./channel.ts";
+import { type CopyBytes, setBytes } from "./copy.ts";
 import { FlightRecorder } from "./flight-record.ts";
 import type { Task } from "./task.ts";
 
@@ -41,16 +42,11 @@ const closed = 32;
 /** Looks at the channels before a rank with a core of its own sleeps: some 20 µs; a wake takes 50. */
 const looks = 32;
 
-/** Copies `source` to `target` from byte `at` on; one of the two may lie in shared memory. */
-export type CopyBytes = (target: Uint8Array, at: number, source: Uint8Array) => void;
-
 export interface EndpointOptions {
   readonly copy?: CopyBytes | undefined;
   readonly ownCore?: boolean | undefined;
   readonly onStall?: ((message: string) => void) | undefined;
 }
-
-const setBytes: CopyBytes = (target, at, source) => target.set(source, at);
 
 export class Endpoint {
   readonly layout: ArenaLayout;

@@ -2,7 +2,7 @@
  * The WebAssembly of `assembly/compress.as`, with a memory of its own that holds one block: its input,
  * its output and its scales, with room behind each for the vector that a kernel writes past the end.
  */
-import { compile, instantiate } from "../web-assembly.ts";
+import { type WebAssemblyHost, decodeBase64 } from "../web-assembly.ts";
 import { compressBytes } from "./compress-bytes.ts";
 
 export interface CompressKernel {
@@ -33,5 +33,8 @@ let instance: CompressKernel | undefined;
 
 /** The kernel of this thread; a block in it lasts until the next call. */
 export function compressKernel(): CompressKernel {
-  return (instance ??= instantiate<CompressKernel>(compile(compressBytes), {}));
+  if (instance !== undefined) return instance;
+  const host: WebAssemblyHost<CompressKernel> = Reflect.get(globalThis, "WebAssembly");
+  const { Module, Instance } = host;
+  return (instance = new Instance(new Module(decodeBase64(compressBytes)), {}).exports);
 }

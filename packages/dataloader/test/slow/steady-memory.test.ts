@@ -67,5 +67,6 @@ test("a loader over 2^50 tokens is made and read without an index of them", () =
   samples.forEach((sample, row) => {
     expect(tokens[row * width]).toBe((sample * 4096) % 1000);
   });
-  expect(held() - before).toBeLessThan(slack + tokens.byteLength);
+  // Eight bytes a sample would be 2 TB.
+  expect(held() - before).toBeLessThan(4e6);
 });

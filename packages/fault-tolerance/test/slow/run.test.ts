@@ -29,15 +29,15 @@ it("a run comes to the expected ETTR of the published formula, within four stand
   const [rate, count] = [8 / days(1), 30];
   const results = hosts(count).map((seed) => {
     const rng = createRng(seed);
-    const incidents: Incident[] = [];
+    const struck: Incident[] = [];
     for (let time = 0; ;) {
       time -= Math.log1p(-rng.float()) / rate;
       if (time > days(30)) break;
-      incidents.push({ time, symptom: "software", hosts: [rng.integer(8)], detect: 60 });
+      struck.push({ time, symptom: "software", hosts: [rng.integer(8)], detect: 60 });
     }
     const times = { ...calm.times, checkpoint: { every: 30, write: 0, durable: 0 } };
     const options = { ...calm.options, restarts: 1000 };
-    return playRun({ ...calm, options, times, incidents, horizon: days(30) }).ettr;
+    return playRun({ ...calm, options, times, incidents: struck, horizon: days(30) }).ettr;
   });
   const mean = results.reduce((a, b) => a + b, 0) / count;
   const variance = results.reduce((sum, each) => sum + (each - mean) ** 2, 0) / (count - 1);

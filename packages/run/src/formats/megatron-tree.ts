@@ -126,7 +126,12 @@ export function fromTree(
     }
     const value = tree.value(path);
     if (value === undefined) continue;
-    const texts = (Array.isArray(value) ? value : [value]).map((one: unknown) => {
+    const several: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (several.length === 0 || several.some((one) => typeof one === "object")) {
+      tree.refuse(path, value, "must be a number or text");
+      continue;
+    }
+    const texts = several.map((one) => {
       const text = String(one);
       const found = Object.entries(values ?? {}).find(([, written]) => written === text);
       return found?.[0] ?? text;

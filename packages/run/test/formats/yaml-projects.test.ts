@@ -299,6 +299,8 @@ describe("Megatron-Bridge's configuration", () => {
       { model: { gated_linear_unit: true, activation_func: "torch.nn.functional.gelu" } },
       "model.activation_func",
     ],
+    [{ model: { num_layers: { of: 3 } } }, "model.num_layers"],
+    [{ model: { window_size: "all" } }, "model.window_size"],
     [{ mixed_precision: "nvfp4_mixed" }, "mixed_precision"],
     [{ model: { cp_comm_type: "a2a+p2p" } }, "model.cp_comm_type"],
   ])("%j is listed", (config, option) => {

@@ -79,7 +79,9 @@ export function prepareRun(options: RunOptions): PreparedRun {
   storage.check(hosts, step);
   const save = storage.save(hosts);
   const heartbeat = options.heartbeat ?? Math.min(10, save.every * step);
-  const unit = ranks(plan) < devices ? 1 : replicaHosts(plan, cluster);
+  // Where replicas do not come out even with the hosts, none can go without the others.
+  const replica = replicaHosts(plan, cluster);
+  const unit = hosts % replica === 0 ? replica : hosts;
   const all = Array.from({ length: cluster.hosts }, (_, host) => host);
   return {
     options,

@@ -14,6 +14,8 @@ import {
   slidingRunEttr,
 } from "@trireme/simulator";
 import { toChromeTrace } from "@trireme/timeline";
+import { defineCluster } from "@trireme/topology";
+import { definePlan } from "@trireme/workload";
 import { describe, expect, test } from "vitest";
 import { small } from "./run-cases.ts";
 
@@ -240,6 +242,26 @@ describe("what a run costs", () => {
     expect(watts).toBeGreaterThan(500);
     expect(watts).toBeLessThan(1.5 * 1.25 * (400 + 100 / 4));
   });
+});
+
+test.each([
+  ["one rank", { tp: 1, pp: 1, dp: 1 }, 1],
+  ["half a host", { tp: 4, pp: 1, dp: 1 }, 1],
+  ["a replica of a host and a half", { tp: 2, pp: 2, cp: 3, dp: 1 }, 2],
+  ["hosts that are not filled", { tp: 4, pp: 1, dp: 3 }, 2],
+])("a run may be of %s", (_, degrees, hosts) => {
+  const { model } = small();
+  const plan = definePlan(model, { ...degrees, globalBatch: 3072 });
+  const own = defineCluster({ host: "dgx-a100-80", hosts: hosts + 1 });
+  const sources = stopSources(own, llama3Causes, 0.5);
+  for (const way of ways) {
+    const checkpoint = { ...small().checkpoint, way };
+    const options = { plan, cluster: own, sources, checkpoint, recovery: { lease: 120 } };
+    const run = simulateRun({ ...small(options), seed: 2 });
+    expect(run.stopped).toBeUndefined();
+    expect(run.steps).toBeGreaterThan(0);
+    expect(run.spans[0]!.members).toBe(hosts);
+  }
 });
 
 test("what makes no sense is refused in one line", () => {

@@ -129,6 +129,7 @@ export class HostAgent {
   }
 
   #goAway(): void {
+    this.#loaders.close();
     this.#logs.flush();
     this.#link.close();
     this.#guard?.dismiss();

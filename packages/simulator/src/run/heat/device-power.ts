@@ -16,7 +16,7 @@ export interface DevicePower {
 }
 
 /** Lowest clock that a device is throttled to. */
-export const lowestClock = 0.2;
+const lowestClock = 0.2;
 
 /** Power of the devices of a plan, from the cost model. */
 export function devicePower(o: {
