@@ -1,6 +1,7 @@
 /** The thread of one rank: builds the rank, then answers requests one after another. */
 import { parentPort, workerData } from "node:worker_threads";
 import { createCommunicator } from "@trireme/collectives";
+import { copyBytes } from "@trireme/collectives/node";
 import { TriremeError } from "@trireme/core";
 import { defineMesh } from "@trireme/topology";
 import { axes, ranks } from "@trireme/workload";
@@ -29,6 +30,7 @@ const communicator = createCommunicator({
   now,
   deadline: seed.deadline,
   ownCore: seed.ownCore,
+  copy: copyBytes,
 });
 const { memory, base } = createRankMemory();
 const pool = new Pool(memory, base);
