@@ -128,7 +128,7 @@ export interface EvaluateSection {
 }
 
 /** What counts as a spike of the loss or the gradient's norm, and what is done about it; what is left out has the guard's defaults. */
-export interface GuardSection {
+interface GuardSection {
   readonly window?: number | undefined;
   readonly settle?: number | undefined;
   readonly factor?: number | undefined;

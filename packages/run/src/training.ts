@@ -24,8 +24,8 @@ export interface ResolvedTraining {
 /** Resolves all that concerns the steps of a run and not how they are split. */
 export function resolveTraining(resolution: Resolution, d: RunDescription): ResolvedTraining {
   const steps = stepsOf(resolution, d);
-  const seedOf = (section: string, stated: number | undefined): number =>
-    resolution.orElse([section, "seed"], stated, d.seed, "seed");
+  const seedOf = (section: string, own: number | undefined): number =>
+    resolution.orElse([section, "seed"], own, d.seed, "seed");
   const { every, interval, keep, directory } = d.checkpoint;
   return {
     ...(d.data === undefined ? {} : { data: { ...d.data, seed: seedOf("data", d.data.seed) } }),
