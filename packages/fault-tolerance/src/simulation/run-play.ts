@@ -129,7 +129,8 @@ export class RunPlay implements RunStage {
       // Each member has last spoken at its own time: what all have saved is what the first had.
       const heard = this.beats.oldest(now, this.#inCohort);
       const { every } = this.#progress.input;
-      const to = this.#progress.saved(heard);
+      // Where every member is played by itself, the others have no steps to speak of.
+      const to = heard < Infinity ? this.#progress.saved(heard) : committed;
       const keep = (this.input.options.keep ?? 10) * every;
       for (let step = Math.max(committed + every, to - keep); step <= to; step += every) {
         report(generation, step);

@@ -247,7 +247,7 @@ describe("what a run costs", () => {
 test.each([
   ["one rank", { tp: 1, pp: 1, dp: 1 }, 1],
   ["half a host", { tp: 4, pp: 1, dp: 1 }, 1],
-  ["a replica of a host and a half", { tp: 2, pp: 2, cp: 3, dp: 1 }, 2],
+  ["a replica of a host and a half", { tp: 4, pp: 3, dp: 1 }, 2],
   ["hosts that are not filled", { tp: 4, pp: 1, dp: 3 }, 2],
 ])("a run may be of %s", (_, degrees, hosts) => {
   const { model } = small();
