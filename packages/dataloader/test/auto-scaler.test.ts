@@ -86,8 +86,8 @@ test("every loader has a process, loads are even, and few move when counts chang
       const added = loaders.reduce((sum, count, s) => sum + Math.max(0, count - before[s]!), 0);
       const removed = loaders.reduce((sum, count, s) => sum + Math.max(0, before[s]! - count), 0);
       expect(next.started).toBeGreaterThanOrEqual(added);
-      // What is taken away may leave others uneven; no more than that moves.
-      expect(next.started).toBeLessThanOrEqual(added + removed);
+      // What is taken away may leave others uneven, and greedy dealing may move one for each process.
+      expect(next.started).toBeLessThanOrEqual(added + removed + processes);
     }),
   );
 });
