@@ -34,13 +34,15 @@ export interface SourcePartition {
 
 interface Placed {
   readonly source: number;
+  /** It stood there before: to move it is to start it anew. */
+  readonly kept: boolean;
   process: number;
 }
 
 /**
  * Keeps loaders where they are, drops those no longer wanted from the busiest processes, places new ones
  * largest first on the least busy, then moves single loaders off processes that have too much as long as
- * that evens out. Loaders of one source prefer different processes.
+ * that evens out, new ones before those that would have to start anew. Loaders of one source prefer different processes.
  * @throws TriremeError "PARTITION" where memory does not hold them.
  */
 export function partitionSources(options: PartitionOptions): SourcePartition {
@@ -65,7 +67,7 @@ export function partitionSources(options: PartitionOptions): SourcePartition {
     const kept = (before?.processesOf[source] ?? []).filter((process) => process < processes);
     // From the busiest as they stood.
     kept.sort((a, b) => (before?.loads[a] ?? 0) - (before?.loads[b] ?? 0) || a - b);
-    for (const process of kept.slice(0, count)) placed.push({ source, process });
+    for (const process of kept.slice(0, count)) placed.push({ source, kept: true, process });
   });
   for (const loader of placed) put(loader, 1);
   const here = (source: number, process: number): number =>
@@ -87,13 +89,16 @@ export function partitionSources(options: PartitionOptions): SourcePartition {
         `a loader of source ${source} needs ${bytes(source)} bytes, and none of ${processes} processes of ${bytesPerProcess} has room; use ${processes + 1}`,
       );
     }
-    const loader = { source, process: best };
+    const loader = { source, kept: false, process: best };
     placed.push(loader);
     put(loader, 1);
   }
 
   const limit = (1 + tolerance) * (loads.reduce((a, b) => a + b, 0) / processes);
-  for (const loader of [...placed].sort((a, b) => load(a.source) - load(b.source))) {
+  const movable = [...placed].sort(
+    (a, b) => Number(a.kept) - Number(b.kept) || load(a.source) - load(b.source),
+  );
+  for (const loader of movable) {
     const to = loads.indexOf(loads.reduce((a, b) => Math.min(a, b)));
     const gain = loads[loader.process]! - (loads[to]! + load(loader.source));
     const fits = memory[to]! + bytes(loader.source) <= bytesPerProcess;
