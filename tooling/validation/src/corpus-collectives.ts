@@ -54,7 +54,7 @@ function callOf(row: CorpusRow): Call | string {
 
 /**
  * Rows that took more than twice as long as a call of at least twice the bytes in the same sweep: the
- * first calls of a sweep that set up connections while the clock ran.
+ * first calls of a sweep that set up connections while the clock ran. They are scored like any other, and say so.
  */
 function coldRows(rows: readonly CorpusRow[]): ReadonlySet<string> {
   const sweeps = new Map<string, { id: string; call: Call }[]>();
@@ -83,7 +83,7 @@ export function collectiveOutcomes(rows: readonly CorpusRow[]): Outcome[] {
 }
 
 function collectiveOutcome(row: CorpusRow, cold: boolean): Outcome {
-  const sure = row.confidence === "high" && !cold;
+  const sure = row.confidence === "high";
   const group: Group = {
     id: sure ? "collective" : "collective-unsure",
     source: "corpus",
