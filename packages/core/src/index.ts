@@ -42,3 +42,4 @@ export { EventQueue } from "./event-queue.ts";
 export { Heap } from "./heap.ts";
 export { nearestName } from "./nearest.ts";
 export { TriremeError } from "./error.ts";
+export { missingPeer } from "./missing-peer.ts";

@@ -1,6 +1,5 @@
 import type { SchemaElement } from "hyparquet-writer";
-import { TriremeError } from "@trireme/core";
-import { missingPeer } from "../missing-peer.ts";
+import { TriremeError, missingPeer } from "@trireme/core";
 
 /** How a file is written. */
 export interface ParquetWriteOptions {
@@ -19,7 +18,7 @@ export async function encodeParquet(
   options: ParquetWriteOptions = {},
 ): Promise<Uint8Array<ArrayBuffer>> {
   const { parquetWriteBuffer } = await import("hyparquet-writer").catch(
-    missingPeer("parquet", "hyparquet-writer", "0.17.0"),
+    missingPeer("@trireme/dataloader/parquet", "hyparquet-writer", "0.17.0"),
   );
   const { rowGroup = 1000, compression = "snappy" } = options;
   const entries = Object.entries(columns);

@@ -3,16 +3,15 @@
  * memory holds a row group of a column, not the file. Offsets and counts are 64-bit, exact to 2⁵³.
  */
 import type { AsyncBuffer, FileMetaData } from "hyparquet";
-import { TriremeError, nearestName } from "@trireme/core";
+import { TriremeError, nearestName, missingPeer } from "@trireme/core";
 import { type ByteReader, readBytes } from "../byte-reader.ts";
 import { FormatError } from "../format-error.ts";
-import { missingPeer } from "../missing-peer.ts";
 
 const { parquetMetadataAsync, parquetReadObjects } = await import("hyparquet").catch(
-  missingPeer("parquet", "hyparquet", "1.33.0"),
+  missingPeer("@trireme/dataloader/parquet", "hyparquet", "1.33.0"),
 );
 const { compressors } = await import("hyparquet-compressors").catch(
-  missingPeer("parquet", "hyparquet-compressors", "1.1.2"),
+  missingPeer("@trireme/dataloader/parquet", "hyparquet-compressors", "1.1.2"),
 );
 
 /** A top-level column. */

@@ -1,7 +1,6 @@
 /** Objects of S3 and of stores that speak its protocol, by the AWS SDK. */
 import type { S3ClientConfig } from "@aws-sdk/client-s3";
-import { TriremeError } from "@trireme/core";
-import { missingPeer } from "../missing-peer.ts";
+import { TriremeError, missingPeer } from "@trireme/core";
 import {
   RemoteFailure,
   type RemoteObject,
@@ -11,7 +10,7 @@ import {
 } from "../node/remote/remote-object.ts";
 
 const { GetObjectCommand, HeadObjectCommand, S3Client } = await import("@aws-sdk/client-s3").catch(
-  missingPeer("s3", "@aws-sdk/client-s3", "3.1175.0"),
+  missingPeer("@trireme/dataloader/s3", "@aws-sdk/client-s3", "3.1175.0"),
 );
 
 /** Which object, and of which store. */

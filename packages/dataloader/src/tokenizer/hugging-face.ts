@@ -1,6 +1,5 @@
 /** Any tokenizer that a Hugging Face `tokenizer.json` describes, by Hugging Face's own library. */
-import { TriremeError } from "@trireme/core";
-import { missingPeer } from "../missing-peer.ts";
+import { TriremeError, missingPeer } from "@trireme/core";
 import type { Tokenizer } from "../tokenizer.ts";
 import { checkedIds } from "./id-check.ts";
 
@@ -15,7 +14,7 @@ type Fields = Readonly<Record<string, unknown>>;
 export async function huggingFaceTokenizer(json: unknown): Promise<Tokenizer> {
   const fields = checked(json);
   const library = await import("@huggingface/tokenizers").catch(
-    missingPeer("tokenizer", "@huggingface/tokenizers", "0.2.0"),
+    missingPeer("@trireme/dataloader/tokenizer", "@huggingface/tokenizers", "0.2.0"),
   );
   let tokenizer: InstanceType<typeof library.Tokenizer>;
   try {

@@ -2,8 +2,7 @@
  * Byte pair encoding from ranks, by the WebAssembly build of OpenAI's tiktoken: the encodings that its
  * package carries, or the ranks of any `.tiktoken` file (Llama 3, Qwen) with their pattern.
  */
-import { TriremeError } from "@trireme/core";
-import { missingPeer } from "../missing-peer.ts";
+import { TriremeError, missingPeer } from "@trireme/core";
 import type { Tokenizer } from "../tokenizer.ts";
 import { checkedIds } from "./id-check.ts";
 
@@ -56,7 +55,7 @@ export async function tiktokenTokenizer(options: TiktokenOptions): Promise<Token
   return bpeTokenizer(parsed(ranks), pattern, specialTokens, json);
 }
 
-const missing = missingPeer("tokenizer", "tiktoken", "1.0.22");
+const missing = missingPeer("@trireme/dataloader/tokenizer", "tiktoken", "1.0.22");
 
 /** What the library's package has of an encoding. */
 interface Encoder {

@@ -2,11 +2,12 @@
  * Zstandard (RFC 8878). Node 20 has none of its own, so it is read by fzstd, which is JavaScript and
  * streams, and written by the reference implementation compiled to WebAssembly.
  */
-import { TriremeError } from "@trireme/core";
+import { TriremeError, missingPeer } from "@trireme/core";
 import { FormatError } from "../format-error.ts";
-import { missingPeer } from "../missing-peer.ts";
 
-const { Decompress } = await import("fzstd").catch(missingPeer("zstd", "fzstd", "0.1.1"));
+const { Decompress } = await import("fzstd").catch(
+  missingPeer("@trireme/dataloader/zstd", "fzstd", "0.1.1"),
+);
 
 /** The first bytes of a frame, and of a frame to be skipped (its low four bits are free). */
 const magic = 0xfd2fb528;
@@ -82,7 +83,7 @@ export async function zstdCompress(bytes: Uint8Array, level = 3): Promise<Uint8A
   if (!Number.isInteger(level) || level < 1 || level > 22)
     throw new TriremeError("FORMAT", `zstd level ${level}; the levels are 1 to 22`);
   const { Zstd } = await import("@hpcc-js/wasm-zstd").catch(
-    missingPeer("zstd", "@hpcc-js/wasm-zstd", "1.12.5"),
+    missingPeer("@trireme/dataloader/zstd", "@hpcc-js/wasm-zstd", "1.12.5"),
   );
   return (await Zstd.load()).compress(bytes, level);
 }

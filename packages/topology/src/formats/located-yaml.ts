@@ -1,11 +1,11 @@
 /** YAML 1.2 as located values, by the package `yaml`. */
+import { missingPeer } from "@trireme/core";
 import type { ParsedNode } from "yaml";
 import { FormatError } from "./format-error.ts";
 import type { Located } from "./located.ts";
-import { missingPeer } from "./missing-peer.ts";
 
 const { LineCounter, isMap, isScalar, isSeq, parseDocument } = await import("yaml").catch(
-  missingPeer("yaml", "2.9.1"),
+  missingPeer("@trireme/topology/formats", "yaml", "2.9.1"),
 );
 
 /**

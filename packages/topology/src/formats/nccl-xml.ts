@@ -3,10 +3,12 @@
  * GPUs and NICs, and below the GPUs their NVLinks or xGMI links. The package `saxes`
  * refuses XML that is not well-formed and knows its lines.
  */
+import { missingPeer } from "@trireme/core";
 import { FormatError } from "./format-error.ts";
-import { missingPeer } from "./missing-peer.ts";
 
-const { SaxesParser } = await import("saxes").catch(missingPeer("saxes", "6.0.0"));
+const { SaxesParser } = await import("saxes").catch(
+  missingPeer("@trireme/topology/formats", "saxes", "6.0.0"),
+);
 
 /** An element of the file, with the line of its start tag. */
 export interface NcclElement {

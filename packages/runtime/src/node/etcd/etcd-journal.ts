@@ -5,7 +5,7 @@
  * write (fencing), so what a new leader reads is final.
  */
 import { randomUUID } from "node:crypto";
-import { TriremeError, type Seconds } from "@trireme/core";
+import { TriremeError, type Seconds, missingPeer } from "@trireme/core";
 import type { Etcd3, IOptions, Lease } from "etcd3";
 import {
   type DriverRecord,
@@ -13,9 +13,8 @@ import {
   encodeDriverRecord,
 } from "../../driver/driver-record.ts";
 import type { Journal, Leadership } from "../../driver/journal.ts";
-import { missingPeer } from "../missing-peer.ts";
 
-const library = await import("etcd3").catch(missingPeer("etcd", "etcd3", "1.1.2"));
+const library = await import("etcd3").catch(missingPeer("@trireme/runtime/etcd", "etcd3", "1.1.2"));
 
 export interface EtcdJournalOptions {
   /** Addresses of the cluster: "https://etcd-0:2379". */

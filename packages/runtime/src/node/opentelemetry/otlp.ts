@@ -1,16 +1,20 @@
 /** Metrics pushed to a collector over OTLP/HTTP, by OpenTelemetry's own SDK. */
+import { missingPeer } from "@trireme/core";
 import type { Attributes } from "@opentelemetry/api";
 import type { Seconds } from "@trireme/core";
 import type { MetricSink } from "../json-lines.ts";
-import { missingPeer } from "../missing-peer.ts";
 import { openTelemetryMetrics } from "./metrics.ts";
 
 const { MeterProvider, PeriodicExportingMetricReader } =
   await import("@opentelemetry/sdk-metrics").catch(
-    missingPeer("opentelemetry", "@opentelemetry/sdk-metrics", "2.12.1"),
+    missingPeer("@trireme/runtime/opentelemetry", "@opentelemetry/sdk-metrics", "2.12.1"),
   );
 const { OTLPMetricExporter } = await import("@opentelemetry/exporter-metrics-otlp-http").catch(
-  missingPeer("opentelemetry", "@opentelemetry/exporter-metrics-otlp-http", "0.223.0"),
+  missingPeer(
+    "@trireme/runtime/opentelemetry",
+    "@opentelemetry/exporter-metrics-otlp-http",
+    "0.223.0",
+  ),
 );
 
 /** Where the collector is. */

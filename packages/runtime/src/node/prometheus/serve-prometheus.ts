@@ -1,6 +1,6 @@
 /** An endpoint that Prometheus scrapes, by prom-client. */
 import { createServer } from "node:http";
-import { TriremeError } from "@trireme/core";
+import { TriremeError, missingPeer } from "@trireme/core";
 import {
   type CounterName,
   type MetricName,
@@ -11,10 +11,9 @@ import {
   stepsDone,
 } from "../../metrics/fields.ts";
 import type { MetricSink } from "../json-lines.ts";
-import { missingPeer } from "../missing-peer.ts";
 
 const { Counter, Gauge, Registry } = await import("prom-client").catch(
-  missingPeer("prometheus", "prom-client", "15.1.3"),
+  missingPeer("@trireme/runtime/prometheus", "prom-client", "15.1.3"),
 );
 
 /** Where it listens, and what it says of itself. */

@@ -2,11 +2,11 @@
  * TensorBoard's `Event` message, of tensorboard/compat/proto/event.proto and summary.proto: the few fields
  * that scalars need.
  */
+import { missingPeer } from "@trireme/core";
 import type { Seconds } from "@trireme/core";
-import { missingPeer } from "../missing-peer.ts";
 
 const { BinaryWriter, WireType } = await import("@bufbuild/protobuf/wire").catch(
-  missingPeer("tensorboard", "@bufbuild/protobuf", "2.17.0"),
+  missingPeer("@trireme/runtime/tensorboard", "@bufbuild/protobuf", "2.17.0"),
 );
 
 /** Scalars of one step. */
