@@ -5,7 +5,7 @@ import {
   collectiveTime,
   ncclEnvironment,
 } from "@trireme/collectives";
-import { GBps, formatPercent } from "@trireme/core";
+import { GBps, type Seconds, formatPercent } from "@trireme/core";
 import { interval } from "@trireme/cost-model";
 import { hostOf } from "@trireme/topology";
 import { clusterOf, elasticFabricOf } from "./corpus-hardware.ts";
@@ -25,6 +25,17 @@ function environmentOf(row: CorpusRow): NcclEnvironment {
   const forced = /^(\w+) forced$/i.exec(algorithm)?.[1];
   const off = algorithm.includes("nccl_nvls_enable=0") ? "^nvls,nvlstree" : undefined;
   return ncclEnvironment({ NCCL_ALGO: forced ?? off, ...elasticFabricOf(row)?.variables });
+}
+
+/**
+ * How the calls were made: many in one measurement, or by nccl-tests without -z, do not wait for each other;
+ * nccl-tests -g says how many devices one thread drives.
+ */
+function launchesOf({ notes }: CorpusRow): { queued: boolean; devicesPerThread?: number } {
+  const tests = notes.includes("nccl-tests");
+  const queued = /\b\d{2,}x \d/.test(notes) || (tests && !notes.includes("-z 1"));
+  const devices = tests ? / -g (\d+)/.exec(notes)?.[1] : undefined;
+  return devices === undefined ? { queued } : { queued, devicesPerThread: Number(devices) };
 }
 
 /** Bytes, ranks and seconds of a row; the bus bandwidth of nccl-tests turned back into time. */
@@ -52,37 +63,56 @@ function callOf(row: CorpusRow): Call | string {
   return { operation, bytes, ranks, onBus, seconds: onBus / GBps(bus) };
 }
 
-/**
- * Rows that took more than twice as long as a call of at least twice the bytes in the same sweep: the
- * first calls of a sweep that set up connections while the clock ran. They are scored like any other, and say so.
- */
-function coldRows(rows: readonly CorpusRow[]): ReadonlySet<string> {
-  const sweeps = new Map<string, { id: string; call: Call }[]>();
+/** What the other rows of its sweep say of a row. */
+interface Sweep {
+  /**
+   * Whether it took more than twice as long as a call of at least twice the bytes: the first calls of a sweep,
+   * before whatever made them slow was over. Such rows are scored like any other, and say so.
+   */
+  readonly cold: boolean;
+  /** Half a unit of the last digit that the sweep prints, GB/s. */
+  readonly rounding: number;
+}
+
+/** By id of the row. */
+function sweepsOf(rows: readonly CorpusRow[]): ReadonlyMap<string, Sweep> {
+  const sweeps = new Map<string, { id: string; call: Call; digits: number }[]>();
   for (const row of rows) {
     const call = callOf(row);
     if (typeof call === "string") continue;
     const key = JSON.stringify([row.source, row.hardware, row.parallel["algo"], call.operation]);
-    sweeps.set(key, [...(sweeps.get(key) ?? []), { id: row.id, call }]);
+    const digits = String(row.measured["busbw_gbs"]).split(".")[1]?.length ?? 0;
+    sweeps.set(key, [...(sweeps.get(key) ?? []), { id: row.id, call, digits }]);
   }
-  const cold = new Set<string>();
+  const found = new Map<string, Sweep>();
   for (const sweep of sweeps.values()) {
+    const rounding = 0.5 * 10 ** -Math.max(...sweep.map((one) => one.digits));
     for (const { id, call } of sweep) {
-      const warm = sweep.some(
+      const cold = sweep.some(
         (other) => other.call.bytes >= 2 * call.bytes && 2 * other.call.seconds < call.seconds,
       );
-      if (warm) cold.add(id);
+      found.set(id, { cold, rounding });
     }
   }
-  return cold;
+  return found;
 }
 
 /** The outcomes of the collective rows of a corpus. */
 export function collectiveOutcomes(rows: readonly CorpusRow[]): Outcome[] {
-  const cold = coldRows(rows);
-  return rows.map((row) => collectiveOutcome(row, cold.has(row.id)));
+  const sweeps = sweepsOf(rows);
+  return rows.map((row) => collectiveOutcome(row, sweeps.get(row.id)));
 }
 
-function collectiveOutcome(row: CorpusRow, cold: boolean): Outcome {
+/** The error against the nearest figure that is printed alike, where rounding hides more than one per cent; the score is against the printed one. */
+function roundedError(call: Call, predicted: Seconds, rounding: number): string {
+  const bus = call.onBus / call.seconds / GBps(1);
+  if (rounding <= 0.01 * bus) return "";
+  const ours = call.onBus / predicted / GBps(1);
+  const nearest = Math.min(Math.max(ours, bus - rounding), bus + rounding);
+  return `; beyond the rounding of what is printed ${formatPercent(nearest / ours - 1)}`;
+}
+
+function collectiveOutcome(row: CorpusRow, sweep: Sweep | undefined): Outcome {
   const sure = row.confidence === "high";
   const group: Group = {
     id: sure ? "collective" : "collective-unsure",
@@ -104,12 +134,12 @@ function collectiveOutcome(row: CorpusRow, cold: boolean): Outcome {
     cluster,
     ranks: Array.from({ length: ranks }, (_, i) => i),
     environment: environmentOf(row),
-    // Many calls in one measurement do not wait for each other.
-    queued: /\b\d{2,}x \d/.test(row.notes),
+    ...launchesOf(row),
   });
   const bus = (time: number): string => (onBus / time / GBps(1)).toPrecision(4);
   const error = formatPercent(seconds / predicted - 1);
-  const note = cold ? "; not warm: a larger call took less than half" : "";
+  const rounded = roundedError(call, predicted, sweep?.rounding ?? 0);
+  const cold = sweep?.cold === true ? "; not warm: a larger call took less than half" : "";
   const { accelerator } = hostOf(cluster, 0);
   return {
     group,
@@ -117,6 +147,6 @@ function collectiveOutcome(row: CorpusRow, cold: boolean): Outcome {
     measured: seconds,
     predicted,
     interval: interval("collective", predicted, accelerator),
-    detail: `bus GB/s ${bus(seconds)}, ours ${bus(predicted)}: ${error}${note}`,
+    detail: `bus GB/s ${bus(seconds)}, ours ${bus(predicted)}: ${error}${rounded}${cold}`,
   };
 }

@@ -38,6 +38,11 @@ export interface CollectiveTimeOptions {
    * launches then hide behind the calls before. Default false.
    */
   readonly queued?: boolean;
+  /**
+   * Devices that one host thread launches on, one after the other, as `nccl-tests -g` counts them; GPUs only, of
+   * operations that NCCL's tuner knows. Default 1, a process for each device.
+   */
+  readonly devicesPerThread?: number;
 }
 
 const only: Readonly<Record<"ring" | "tree", NcclEnvironment>> = {
@@ -68,6 +73,9 @@ export function collectiveTime(options: CollectiveTimeOptions): Seconds {
         return predictNccl(operation, bytes, extent, {
           ...(environment !== undefined && { environment }),
           ...(options.queued !== undefined && { queued: options.queued }),
+          ...(options.devicesPerThread !== undefined && {
+            devicesPerThread: options.devicesPerThread,
+          }),
         }).time;
       }
       return linkTime(operation, bytes, extent, algorithm);

@@ -2,7 +2,7 @@
  * What a call takes, as against what NCCL's tuner believes (`tuner.ts`), whose estimates are there to
  * be compared with each other. Its latencies stand, and these are added:
  *
- * - the launch of the kernel, unless calls are queued back to back;
+ * - the launch of the kernel, unless calls are queued back to back, and the host's work, see `host-launch.ts`;
  * - NVLink at what its packets carry where wires are the limit (Volta's mesh), else the tuner's bus;
  * - a ring's pass over a chunk of two slices cannot send in the half step in which it receives its
  *   last slice, so that 2 (n - 1) steps take half a step more;
@@ -23,12 +23,20 @@ import {
   type NcclAlgorithm,
   type NcclProtocol,
   type TunedOperation,
+  ll128Share,
   ncclProfile,
   nvlinkBandwidth,
   rcclProfile,
 } from "./profile.ts";
+import { hostTime } from "./host-launch.ts";
 import { nvlsTime } from "./nvls.ts";
-import { type Candidate, type TunerOptions, type TunerShape, tunerCandidates } from "./tuner.ts";
+import {
+  type Candidate,
+  type TunerOptions,
+  type TunerShape,
+  ringSteps,
+  tunerCandidates,
+} from "./tuner.ts";
 
 /**
  * From the call to the first transfer: small all-reduces on 8 H200 take 38 to 40 µs where the tuner
@@ -99,15 +107,10 @@ function tunedBus(extent: Extent, generation: Generation): BytesPerSecond {
   return (wires(extent) / vendor) * GBps(nvlinkBandwidth[generation].link);
 }
 
-/** Steps of a ring. */
-function steps(operation: TunedOperation, ranks: number): number {
-  return operation === "all-reduce" ? 2 * (ranks - 1) : ranks - 1;
-}
-
 /** The bus a ring reaches. */
 function reachedBus(extent: Extent, shape: TunerShape, operation: TunedOperation): BytesPerSecond {
   const { ranks, hosts } = extent;
-  const count = steps(operation, ranks);
+  const count = ringSteps(operation, ranks);
   const perPass = count / (count + 0.5);
   const inside =
     extent.link.kind !== "nvlink"
@@ -122,6 +125,8 @@ function reachedBus(extent: Extent, shape: TunerShape, operation: TunedOperation
 export interface PredictionOptions extends TunerOptions {
   /** Whether calls follow each other without a wait, so that launches hide behind the calls before. */
   readonly queued?: boolean;
+  /** Devices that one host thread launches on; see `host-launch.ts`. Default 1. */
+  readonly devicesPerThread?: number;
 }
 
 /** The time of a call on GPUs, and what it runs. */
@@ -141,8 +146,13 @@ export function predictNccl(
   for (const candidate of candidates) {
     time = Math.min(time, timeOf(candidate, operation, bytes, extent, shape));
   }
-  const launch = options.queued === true ? 0 : launchLatency;
-  return { time: launch + time, algorithm: best.algorithm, protocol: best.protocol };
+  const { algorithm, protocol } = best;
+  const { queued = false, devicesPerThread: devices = 1 } = options;
+  const { ranks, channels } = shape;
+  const host = hostTime({ algorithm, protocol, bytes, ranks, channels, devices });
+  // What is queued waits for the host or for the devices, the rest for the last device's launch.
+  const whole = queued ? Math.max(host, time) : Math.max(host, launchLatency) + time;
+  return { time: whole, algorithm, protocol };
 }
 
 function timeOf(
@@ -158,13 +168,15 @@ function timeOf(
     return nvlsTime({ bytes, latency, bandwidth, generation, hosts, perHost: ranks / hosts });
   }
   if (algorithm === "ring" && protocol !== "ll") {
-    const reached = reachedBus(extent, shape, operation) / tuned;
-    // LL128 passes whole lines on, and has no more of the wires than the tuner says.
-    return latency + bytes / bandwidth / (protocol === "simple" ? reached : Math.min(1, reached));
+    const reached = reachedBus(extent, shape, operation);
+    if (protocol === "simple") return latency + bytes / bandwidth / (reached / tuned);
+    // LL128 passes whole lines on, and has no more of the wires or its channels than the tuner says.
+    const perByte = ringSteps(operation, ranks) / ranks / (ll128Share * reached);
+    return latency + bytes * Math.max(1 / bandwidth, perByte);
   }
   const older = generation === "volta" || generation === "ampere";
   if (algorithm === "ring" && protocol === "ll" && older && extent.link.kind === "nvlink") {
-    const perByte = steps(operation, ranks) / ranks / (olderLlShare * tuned);
+    const perByte = ringSteps(operation, ranks) / ranks / (olderLlShare * tuned);
     return latency + bytes * Math.max(1 / bandwidth, perByte);
   }
   return latency + bytes / bandwidth;

@@ -165,6 +165,9 @@ export const channelCaps: Readonly<Record<Generation, ChannelCaps>> = {
   },
 };
 
+/** Share of the bus that LL128 gets: 120 of 128 bytes, and a little for its flags. */
+export const ll128Share = 0.92;
+
 /** Share of the bus that in-switch reduction reaches. */
 export const nvlsEfficiency: Readonly<Record<Generation, number>> = {
   volta: 0,

@@ -12,6 +12,7 @@ import {
   type TunerProfile,
   channelCaps,
   generationRow,
+  ll128Share,
   llMostBandwidth,
   ncclAlgorithms,
   ncclProfile,
@@ -102,8 +103,8 @@ function runs(operation: TunedOperation, algorithm: NcclAlgorithm, shape: TunerS
   }
 }
 
-/** Steps of the ring. */
-function stepsOf(operation: TunedOperation, ranks: number): number {
+/** Steps of a ring, as the tuner counts them. */
+export function ringSteps(operation: TunedOperation, ranks: number): number {
   if (operation === "all-reduce") return 2 * (ranks - 1);
   return operation === "broadcast" || operation === "reduce" ? ranks : ranks - 1;
 }
@@ -132,7 +133,7 @@ function bandwidthOf(
     bus *= profile.busShare[hosts <= 2 ? 0 : 1][algorithm]?.[protocol] ?? 0;
     const table = algorithm === "tree" ? profile.treeCorrection : profile.ringCorrection;
     bus *= correction(table?.[protocol], bytes);
-    return bus * (algorithm === "ring" ? ranks / stepsOf(operation, ranks) : 0.5);
+    return bus * (algorithm === "ring" ? ranks / ringSteps(operation, ranks) : 0.5);
   }
   if (protocol === "ll128" && shape.inside !== "nvlink") return 0;
   const row = hosts === 1 ? generationRow[generation] : cpu === "intel" ? 0 : 1;
@@ -140,8 +141,8 @@ function bandwidthOf(
   switch (algorithm) {
     case "ring":
       if (protocol === "ll") bus = Math.min(llMost, bus / 2);
-      if (protocol === "ll128") bus = Math.min(0.92 * bus, cap(caps.ringLl128));
-      return (bus * ranks) / stepsOf(operation, ranks);
+      if (protocol === "ll128") bus = Math.min(ll128Share * bus, cap(caps.ringLl128));
+      return (bus * ranks) / ringSteps(operation, ranks);
     case "tree":
       bus = Math.min(0.92 * bus, cap(caps.tree));
       if (protocol === "ll") bus = Math.min(bus / 3.8, llMost);
@@ -164,7 +165,7 @@ function bandwidthOf(
     case "collnet-chain":
       return bus * (generation === "hopper" || generation === "blackwell" ? 0.85 : 1);
     case "pat":
-      return (0.75 * bus * ranks) / stepsOf(operation, ranks);
+      return (0.75 * bus * ranks) / ringSteps(operation, ranks);
   }
 }
 
@@ -186,7 +187,7 @@ function latencyOf(
   const perHost = ranks / hosts;
   switch (algorithm) {
     case "ring": {
-      const steps = stepsOf(operation, ranks);
+      const steps = ringSteps(operation, ranks);
       const between =
         hosts === 1 ? 0 : operation === "all-reduce" ? 2 * (hosts - 1) : Math.min(steps, hosts - 1);
       const overhead =
