@@ -5,7 +5,14 @@
  * worth at the ends, is exposed (arXiv 2402.15627 §3.2: 1/(2 vpp) at best).
  */
 import type { Seconds } from "@trireme/core";
-import { type Model, type Plan, bytesOf, expertReplicas } from "@trireme/workload";
+import {
+  type Model,
+  type Plan,
+  bytesOf,
+  expertReplicas,
+  gradientCollective,
+  reducedBytes,
+} from "@trireme/workload";
 import { overlapped } from "./overlap.ts";
 import { type PlanCosts, sumOnRank } from "./plan-costs.ts";
 
@@ -31,8 +38,8 @@ function exposedOnRank(plan: Plan, costs: PlanCosts, rank: number, model: Model)
   ] as const) {
     const gradients = sumOnRank(kinds, own.list, rank, field);
     if (replicas === 1 || gradients === 0) continue;
-    const weights = (gradients / bytesOf(plan.gradientPrecision)) * bytesOf(plan.precision);
-    reduce += network.collective(shared ? "reduce-scatter" : "all-reduce", axis, gradients);
+    const weights = (gradients / reducedBytes(plan)) * bytesOf(plan.precision);
+    reduce += network.collective(gradientCollective(plan), axis, gradients);
     if (shared) gather += network.collective("all-gather", axis, weights);
   }
   if (!plan.overlapDataParallel) return reduce + gather;

@@ -7,6 +7,7 @@ import {
   boundaryBytes,
   bytesOf,
   expertReplicas,
+  reducedBytes,
   replicaCollectives,
 } from "@trireme/workload";
 import type { Communication } from "./groups.ts";
@@ -92,8 +93,8 @@ function kindCosts(p: Plan, s: Stage, own: PlanPrices): KindCosts {
     shardingForward: sharding.forward,
     shardingBackward: sharding.backward,
     update: updated > 0 ? blocks.update.seconds(updated) : 0,
-    gradientBytes: dense * bytesOf(p.gradientPrecision),
-    expertGradientBytes: held.trainableExperts * bytesOf(p.gradientPrecision),
+    gradientBytes: dense * reducedBytes(p),
+    expertGradientBytes: held.trainableExperts * reducedBytes(p),
   };
 }
 

@@ -17,6 +17,8 @@ const placing: ReadonlySet<string> = new Set<keyof Plan>([
   "overlapGradientProducts",
   "overlapTensorParallel",
   "overlapPointToPoint",
+  "reductionPrecision",
+  "gradientExchange",
 ]);
 
 /** The key. Beside the fields: whether gradients accumulate, and whether anything is sharded over replicas. */

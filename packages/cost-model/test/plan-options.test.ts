@@ -52,6 +52,23 @@ const flips: readonly (readonly [
     (a, b) => b.breakdown.dataParallel < 0.6 * a.breakdown.dataParallel,
   ],
   [
+    "reducing 16-bit gradients in 32 bits doubles their traffic and not their memory",
+    { dp: 16, gradientPrecision: "bf16" },
+    { reductionPrecision: "fp32" },
+    (a, b) =>
+      b.breakdown.dataParallel > 1.8 * a.breakdown.dataParallel &&
+      b.memory.total === a.memory.total,
+  ],
+  [
+    "ZeRO 1 that sums all gradients everywhere moves half as much again",
+    { dp: 16, zero: 1, gradientPrecision: "bf16" },
+    { gradientExchange: "all-reduce" },
+    (a, b) => {
+      const more = b.breakdown.dataParallel / a.breakdown.dataParallel;
+      return more > 1.3 && more < 1.6;
+    },
+  ],
+  [
     "ZeRO 1 shares the optimizer",
     { dp: 16 },
     { zero: 1 },

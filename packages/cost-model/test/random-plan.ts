@@ -33,6 +33,8 @@ export function randomPlan(m: Model): fc.Arbitrary<Plan> {
         precision: fc.constantFrom("bf16", "fp16", "fp32"),
         matrixPrecision: fc.constantFrom("fp8", "fp4"),
         gradientPrecision: fc.constantFrom("fp32", "bf16"),
+        reductionPrecision: fc.constantFrom("fp32", "bf16"),
+        gradientExchange: fc.constantFrom("reduce-scatter", "all-reduce"),
         zero: fc.constantFrom(0, 1, 2, 3),
         flashAttention: fc.boolean(),
         flashVersion: fc.constantFrom(1, 2, 3),

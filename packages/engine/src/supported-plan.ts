@@ -37,6 +37,16 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
       "gradientPrecision fp32 or bf16",
     ],
     [
+      `reductionPrecision ${plan.reductionPrecision}`,
+      (plan.reductionPrecision ?? plan.gradientPrecision) !== plan.gradientPrecision,
+      `reductionPrecision ${plan.gradientPrecision}`,
+    ],
+    [
+      "gradientExchange all-reduce",
+      plan.zero > 0 && plan.gradientExchange === "all-reduce",
+      "gradientExchange reduce-scatter",
+    ],
+    [
       `matrixPrecision ${plan.matrixPrecision}`,
       plan.matrixPrecision === "fp4",
       "matrixPrecision fp8, or none",

@@ -72,6 +72,8 @@ export interface PlanSection {
   readonly precision?: "fp32" | "bf16" | "fp16" | undefined;
   readonly matrixPrecision?: "fp8" | "fp4" | undefined;
   readonly gradientPrecision?: "fp32" | "bf16" | "fp16" | undefined;
+  readonly reductionPrecision?: Plan["reductionPrecision"] | undefined;
+  readonly gradientExchange?: Plan["gradientExchange"] | undefined;
   readonly zero?: 0 | 1 | 2 | 3 | undefined;
   readonly flashAttention?: boolean | undefined;
   readonly flashVersion?: 1 | 2 | 3 | undefined;

@@ -96,6 +96,16 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
     .enum(["fp32", "bf16", "fp16"])
     .optional()
     .describe("of gradient accumulation and reduction; default fp32"),
+  reductionPrecision: z
+    .enum(["fp32", "bf16", "fp16"])
+    .optional()
+    .describe("of gradients between replicas; default gradientPrecision"),
+  gradientExchange: z
+    .enum(["reduce-scatter", "all-reduce"])
+    .optional()
+    .describe(
+      "how ZeRO 1 and 2 sum gradients: each replica its share, or all; default reduce-scatter",
+    ),
   zero: z
     .literal([0, 1, 2, 3])
     .optional()

@@ -29,9 +29,11 @@ export {
   definePlan,
   expertAxes,
   expertReplicas,
+  gradientCollective,
   microbatches,
   ranks,
   recomputedLayers,
+  reducedBytes,
 } from "./plan.ts";
 export {
   type Stage,

@@ -59,6 +59,14 @@ const choices: readonly (readonly [Choice, readonly string[]])[] = [
   ["gradientPrecision", ["fp32", "bf16", "fp16"]],
 ];
 
+const optionalChoices: readonly (readonly [
+  "reductionPrecision" | "gradientExchange",
+  readonly string[],
+])[] = [
+  ["reductionPrecision", ["fp32", "bf16", "fp16"]],
+  ["gradientExchange", ["reduce-scatter", "all-reduce"]],
+];
+
 function fail(message: string): never {
   throw new TriremeError("PLAN", message);
 }
@@ -89,6 +97,16 @@ function checkValues(p: Plan): void {
   if (p.matrixPrecision !== undefined && !["fp8", "fp4"].includes(p.matrixPrecision)) {
     fail(
       `matrixPrecision "${p.matrixPrecision}" is not one of fp8, fp4; leave it out to use precision`,
+    );
+  }
+  for (const [key, known] of optionalChoices) {
+    const value = p[key];
+    if (value === undefined || known.includes(value)) continue;
+    fail(`${key} "${value}" is not one of ${known.join(", ")}; leave it out for the usual`);
+  }
+  if (p.zero === 3 && p.gradientExchange === "all-reduce") {
+    fail(
+      `gradientExchange "all-reduce" with zero 3, which keeps shares only; use "reduce-scatter"`,
     );
   }
   if (p.flashVersion !== undefined && ![1, 2, 3].includes(p.flashVersion)) {

@@ -78,6 +78,13 @@ export interface Plan {
   readonly matrixPrecision?: "fp8" | "fp4";
   /** Gradient accumulation and reduction. */
   readonly gradientPrecision: "fp32" | "bf16" | "fp16";
+  /** What gradients are summed in over the replicas where not `gradientPrecision` (FSDP's reduce_dtype). */
+  readonly reductionPrecision?: "fp32" | "bf16" | "fp16";
+  /**
+   * How ZeRO 1 and 2 sum gradients: left out, each replica gets the sum of its share; "all-reduce", every replica
+   * all of it, at twice the traffic (DeepSpeed's reduce_scatter false, Aleph Alpha's scaling).
+   */
+  readonly gradientExchange?: "reduce-scatter" | "all-reduce";
   /** What the replicas share out: 1 optimizer state, 2 and gradients, 3 and weights (arXiv 1910.02054). */
   readonly zero: 0 | 1 | 2 | 3;
   /** Attention in tiles without a score matrix in memory, causal tiles skipped (arXiv 2205.14135). */
@@ -168,6 +175,8 @@ export function definePlan(model: Model, options: PlanOptions): Plan {
     ...(o.pipelineBatches === undefined ? {} : { pipelineBatches: o.pipelineBatches }),
     ...(o.flashVersion === undefined ? {} : { flashVersion: o.flashVersion }),
     ...(o.matrixPrecision === undefined ? {} : { matrixPrecision: o.matrixPrecision }),
+    ...(o.reductionPrecision === undefined ? {} : { reductionPrecision: o.reductionPrecision }),
+    ...(o.gradientExchange === undefined ? {} : { gradientExchange: o.gradientExchange }),
   };
   checkPlan(model, plan);
   return plan;
@@ -235,6 +244,16 @@ export function expertReplicas(p: Plan): number {
 /** Layers of a stage, from its first, that backward computes again. */
 export function recomputedLayers(p: Plan, layers: number): number {
   return p.recompute === "none" ? 0 : Math.min(layers, p.recomputeLayers ?? layers);
+}
+
+/** Bytes of one gradient between replicas. */
+export function reducedBytes(p: Plan): number {
+  return bytesOf(p.reductionPrecision ?? p.gradientPrecision);
+}
+
+/** What sums the gradients of replicas. */
+export function gradientCollective(p: Plan): "all-reduce" | "reduce-scatter" {
+  return p.zero === 0 ? "all-reduce" : (p.gradientExchange ?? "reduce-scatter");
 }
 
 /** Bytes of one element in a precision. */

@@ -4,7 +4,7 @@
  * data- and context-parallel ranks, routed experts' over those that hold the same experts.
  */
 import type { CollectiveOperator, Pass } from "./operator.ts";
-import { type Plan, bytesOf, expertReplicas } from "./plan.ts";
+import { type Plan, bytesOf, expertReplicas, gradientCollective, reducedBytes } from "./plan.ts";
 import type { StageParameters } from "./stage.ts";
 
 /** The collectives of one rank that holds these parameters. */
@@ -30,7 +30,7 @@ function exchange(
   const push = (kind: CollectiveOperator["kind"], pass: Pass, bytes: number): void => {
     if (bytes > 0) list.push({ kind, axis, bytes, pass, count: 1 });
   };
-  const gradients = trained * bytesOf(p.gradientPrecision);
+  const gradients = trained * reducedBytes(p);
   const weights = trained * bytesOf(p.precision);
   switch (p.zero) {
     case 0:
@@ -38,7 +38,7 @@ function exchange(
       return;
     case 1:
     case 2:
-      push("reduce-scatter", "update", gradients);
+      push(gradientCollective(p), "update", gradients);
       push("all-gather", "update", weights);
       return;
     case 3: {

@@ -39,6 +39,13 @@ test.each<readonly [string, typeof llama, object]>([
   ],
   ['gradientPrecision "fp8" is not one of', llama, { gradientPrecision: "fp8" }],
   ['matrixPrecision "int8" is not one of fp8, fp4', llama, { matrixPrecision: "int8" }],
+  ['reductionPrecision "fp8" is not one of fp32', llama, { reductionPrecision: "fp8" }],
+  ['gradientExchange "ring" is not one of', llama, { gradientExchange: "ring" }],
+  [
+    'gradientExchange "all-reduce" with zero 3',
+    llama,
+    { dp: 2, zero: 3, gradientExchange: "all-reduce" },
+  ],
   ["flashVersion 4 is not 1, 2 or 3", llama, { flashVersion: 4 }],
   ["zero 4 is not a ZeRO stage: 0, 1, 2 or 3", llama, { zero: 4 }],
   ["recomputeLayers -1 must be a whole number, 0 or more", llama, { recomputeLayers: -1 }],

@@ -158,6 +158,20 @@ test("ZeRO moves 2Ψ(d-1)/d up to stage 2 and 3Ψ(d-1)/d at stage 3, experts ove
   }
 });
 
+test("ZeRO 1 that sums all gradients in 32 bits moves 10 bytes a parameter, not 4", () => {
+  const m = model("llama3-8b");
+  const o = { dp: 8, zero: 1, globalBatch: 24, gradientPrecision: "bf16" } as const;
+  const whole = { ...o, reductionPrecision: "fp32", gradientExchange: "all-reduce" } as const;
+  const held = stageParameters(
+    m,
+    definePlan(m, { pp: 3, ...o }),
+    stages(m, definePlan(m, { pp: 3, ...o }))[1]!,
+  ).total;
+  // Each way: an all-reduce of 4 bytes counts twice, a gather of 2 once.
+  expect(sent(collectives(m, o), "dp", 8, "update")).toBeCloseTo((4 * held * 7) / 8, 3);
+  expect(sent(collectives(m, whole), "dp", 8, "update")).toBeCloseTo((10 * held * 7) / 8, 3);
+});
+
 test("experts' gradients travel over the ranks that hold the same experts alone", () => {
   const p = definePlan(moe, { ...batch, pp: 3, dp: 8, ep: 8 });
   const list = stageOperators(moe, p, stages(moe, p)[1]!).collectives;

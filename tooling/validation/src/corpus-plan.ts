@@ -309,9 +309,16 @@ function flashGeneration(row: CorpusRow): Pick<PlanOptions, "flashVersion"> {
 
 /** What a framework does unless told otherwise, by its own documentation or the paper that measured it. */
 function conventions(framework: string): Partial<PlanOptions> {
-  // Aleph Alpha's: gradients in 16 bits, logits gathered before the loss.
-  if (framework.startsWith("aa-scaling"))
-    return { gradientPrecision: "bf16", vocabParallelLoss: false };
+  // Aleph Alpha's "scaling": gradients in 16 bits, summed in 32 on every replica before ZeRO takes its share
+  // (optimizer.py, allreduce.py); logits gathered before the loss.
+  if (framework.startsWith("aa-scaling")) {
+    return {
+      gradientPrecision: "bf16",
+      reductionPrecision: "fp32",
+      gradientExchange: "all-reduce",
+      vocabParallelLoss: false,
+    };
+  }
   // NeMo's performance recipes set grad_reduce_in_fp32 to false.
   return /^nemo|bridge/.test(framework) ? { gradientPrecision: "bf16" } : {};
 }

@@ -51,6 +51,8 @@ export function fromDeepSpeed(config: unknown, options: { readonly dp?: number }
     zero: at("zero_optimization.stage"),
     overlapDataParallel: at("zero_optimization.overlap_comm"),
     gradientPrecision: at("data_types.grad_accum_dtype"),
+    reductionPrecision: at("communication_data_type"),
+    gradientExchange: exchangeOf(at("zero_optimization.reduce_scatter")),
     offload: offloadOf(tree),
   });
   const peak = at("scheduler.params.warmup_max_lr") ?? rate;
@@ -80,6 +82,11 @@ export function fromDeepSpeed(config: unknown, options: { readonly dp?: number }
     description: present({ plan, optimizer, steps }) ?? {},
     unsupported: tree.unsupported(),
   };
+}
+
+/** Without scattering, ZeRO sums all gradients on all replicas. */
+function exchangeOf(scattered: unknown): "all-reduce" | undefined {
+  return scattered === false ? "all-reduce" : undefined;
 }
 
 /** Optimizer state on the host; from a disk, or weights beside it, nothing is read. */
@@ -112,7 +119,15 @@ const reach: Reach = {
   form: {},
   // The model is listed whole.
   model: Object.keys(presetModel("gpt2")).concat(["window", "latent", "experts", "adapter"]),
-  plan: ["precision", "gradientPrecision", "zero", "offload", "overlapDataParallel"],
+  plan: [
+    "precision",
+    "gradientPrecision",
+    "reductionPrecision",
+    "gradientExchange",
+    "zero",
+    "offload",
+    "overlapDataParallel",
+  ],
   reason: "is set in the script",
 };
 
@@ -146,9 +161,13 @@ export function toDeepSpeed(run: ResolvedRun): DeepSpeedConfiguration {
       bf16: { enabled: plan.precision === "bf16" },
       fp16: { enabled: plan.precision === "fp16" },
       data_types: { grad_accum_dtype: plan.gradientPrecision },
+      ...(plan.reductionPrecision === undefined
+        ? {}
+        : { communication_data_type: plan.reductionPrecision }),
       zero_optimization: {
         stage: plan.zero,
         overlap_comm: plan.overlapDataParallel,
+        ...(plan.gradientExchange === "all-reduce" ? { reduce_scatter: false } : {}),
         ...(plan.offload === "optimizer" && plan.zero > 0
           ? { offload_optimizer: { device: "cpu" } }
           : {}),

@@ -98,6 +98,8 @@ describe("DeepSpeed's configuration", () => {
   it("goes round for every run that is data parallel alone", () => {
     const settings = fc.record({
       zero: fc.constantFrom(0, 1, 2, 3),
+      reductionPrecision: fc.constantFrom("fp32", undefined),
+      whole: fc.boolean(),
       microbatch: fc.constantFrom(1, 2, 4),
       precision: fc.constantFrom("bf16", "fp16", "fp32"),
       overlapDataParallel: fc.boolean(),
@@ -106,7 +108,10 @@ describe("DeepSpeed's configuration", () => {
       learningRate: fc.double({ min: 1e-6, max: 1e-2, noNaN: true }),
     });
     fc.assert(
-      fc.property(settings, ({ schedule, warmup, learningRate, ...plan }) => {
+      fc.property(settings, ({ schedule, warmup, learningRate, whole, ...sharding }) => {
+        // Shares alone are no sums of all.
+        const exchange = { gradientExchange: "all-reduce" } as const;
+        const plan = { ...sharding, ...(whole && sharding.zero < 3 ? exchange : {}) };
         const floor = schedule === "linear" ? { minimumLearningRate: 0 } : {};
         const optimizer = { schedule, warmup, learningRate, ...floor };
         const run = defineRun({

@@ -73,6 +73,8 @@ const plans: Readonly<Record<keyof Plan, Case>> = {
   precision: [llama, { precision: "fp16" }],
   matrixPrecision: [llama, { matrixPrecision: "fp8" }],
   gradientPrecision: [llama, { gradientPrecision: "bf16" }],
+  reductionPrecision: [llama, { gradientPrecision: "bf16", reductionPrecision: "fp32" }],
+  gradientExchange: [llama, { zero: 1, gradientExchange: "all-reduce" }],
   zero: [llama, { zero: 3 }],
   flashAttention: [llama, { flashAttention: false }],
   flashVersion: [llama, { flashVersion: 2 }],
