@@ -8,7 +8,7 @@ import { TriremeError } from "@trireme/core";
 import { type Model, type Stage, layerFormAt, layerForms } from "@trireme/workload";
 import { besideAdapters } from "./adapters.ts";
 import { type ParameterSpec, tiedTable } from "./parameter.ts";
-import type { Slice } from "./slice.ts";
+import type { Range, Slice } from "./slice.ts";
 
 /** Standard deviation of fresh weights (Radford et al., GPT-2, 2019). */
 const deviation = 0.02;
@@ -19,7 +19,8 @@ export interface Share {
   readonly ranks: number;
 }
 
-const alone: Share = { rank: 0, ranks: 1 };
+/** One rank that holds all. */
+export const alone: Share = { rank: 0, ranks: 1 };
 
 /** How a stage's tensors are shared out. */
 export interface Shares {
@@ -27,9 +28,11 @@ export interface Shares {
   readonly tensor: Share;
   /** Routed experts over expert-parallel ranks. */
   readonly expert: Share;
+  /** Each routed expert over expert-tensor-parallel ranks. */
+  readonly expertSplit: Share;
 }
 
-const whole: Shares = { tensor: alone, expert: alone };
+const whole: Shares = { tensor: alone, expert: alone, expertSplit: alone };
 
 /** Every tensor that the stage computes with; a tied output head appears as the embedding table. */
 export function stageParameters(
@@ -109,8 +112,23 @@ function feedForward(model: Model, name: string, ffn: number, share: Share): Par
   ];
 }
 
+/** An expert: of the bias of its second product each rank that shares it out adds some columns. */
+function expertBlock(model: Model, name: string, ffn: number, share: Share): ParameterSpec[] {
+  const columns = split(share, 0, [biasColumns(model.hidden, share)]);
+  return feedForward(model, name, ffn, share).map((spec) =>
+    spec.name === `${name}.c_proj.bias` ? { ...spec, slice: columns } : spec,
+  );
+}
+
+/** The columns of an expert's result to which a rank adds the bias. */
+export function biasColumns(hidden: number, { rank, ranks }: Share): Range {
+  const start = Math.floor((rank * hidden) / ranks);
+  return { start, count: Math.floor(((rank + 1) * hidden) / ranks) - start };
+}
+
 /** Router, this rank's experts, and the expert that sees every token. */
-function experts(model: Model, prefix: string, { tensor, expert }: Shares): ParameterSpec[] {
+function experts(model: Model, prefix: string, shares: Shares): ParameterSpec[] {
+  const { tensor, expert, expertSplit } = shares;
   const { count, ffn, sharedFfn, selectionBias } = model.experts!;
   const local = count / expert.ranks;
   const own = Array.from(
@@ -126,7 +144,10 @@ function experts(model: Model, prefix: string, { tensor, expert }: Shares): Para
     state("load"),
     ...(selectionBias ? [state("selection_bias")] : []),
     ...own.flatMap((name) =>
-      feedForward(model, name, ffn, alone).map((spec) => ({ ...spec, role: "expert" as const })),
+      expertBlock(model, name, ffn, expertSplit).map((spec) => ({
+        ...spec,
+        role: "expert" as const,
+      })),
     ),
     ...(sharedFfn > 0 ? feedForward(model, `${prefix}.mlp.shared`, sharedFfn, tensor) : []),
   ];

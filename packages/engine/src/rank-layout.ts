@@ -4,7 +4,7 @@ import type { Schedule } from "@trireme/schedulers";
 import { type Mesh, coordinate, defineMesh, groupOf, rankAt } from "@trireme/topology";
 import { type Model, type Plan, type Stage, expertAxes, stages } from "@trireme/workload";
 import { contextPieces } from "./context-pieces.ts";
-import type { Share } from "./parameter-specs.ts";
+import type { Share, Shares } from "./parameter-specs.ts";
 import type { Range } from "./slice.ts";
 
 /** A stage on a rank, under its number in the schedule, and who else holds its weights. */
@@ -26,8 +26,8 @@ export interface RankLayout {
   /** World rank of each stage of the schedule in this rank's pipeline. */
   readonly rankOfStage: readonly number[];
   readonly pipelineRank: number;
-  /** Place among the ranks that share out each layer. */
-  readonly share: Share;
+  /** What it holds of each tensor. */
+  readonly shares: Shares;
   /** World ranks of that group. */
   readonly tensorRanks: readonly number[];
   /** World ranks that share out each sample's tokens, and the tokens that are this one's. */
@@ -35,6 +35,8 @@ export interface RankLayout {
   readonly pieces: readonly Range[];
   /** World ranks among which routed experts are dealt out, in order. */
   readonly expertRanks: readonly number[];
+  /** World ranks that share out each routed expert, in order. */
+  readonly expertSplitRanks: readonly number[];
   /** First sample of the rank's in a global batch, and how many it has. */
   readonly samples: Range;
   /** Place among data-parallel replicas. */
@@ -91,6 +93,12 @@ export function rankLayout(
 
   const samples = plan.globalBatch / plan.dp;
   const tensorRanks = groupOf(mesh, rank, "tp");
+  const expertRanks = groupOf(folded, rank, "ep");
+  const expertSplitRanks = groupOf(folded, rank, "etp");
+  const shareOf = (members: readonly number[]): Share => ({
+    rank: members.indexOf(rank),
+    ranks: members.length,
+  });
   const contextRanks = plan.cp === 1 ? [rank] : groupOf(mesh, rank, "cp");
   const place = contextRanks.indexOf(rank);
   const replica = at[axis("dp")]!;
@@ -101,10 +109,15 @@ export function rankLayout(
     depth,
     rankOfStage,
     pipelineRank,
-    share: { rank: tensorRanks.indexOf(rank), ranks: tensorRanks.length },
+    shares: {
+      tensor: shareOf(tensorRanks),
+      expert: shareOf(expertRanks),
+      expertSplit: shareOf(expertSplitRanks),
+    },
     tensorRanks,
     contextRanks,
-    expertRanks: groupOf(folded, rank, "ep"),
+    expertRanks,
+    expertSplitRanks,
     pieces: contextPieces(plan.sequence, place, plan.cp, plan.contextExchange),
     samples: { start: replica * samples, count: samples },
     replica,

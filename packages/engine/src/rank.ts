@@ -83,15 +83,9 @@ export class Rank {
     this.#options = options;
     const layout = rankLayout(model, plan, mesh, schedule, communicator.rank);
     this.#layout = layout;
-    const { share } = layout;
+    const { shares } = layout;
+    const share = shares.tensor;
     const groups = new CommunicatorGroups(communicator);
-    const shares = {
-      tensor: share,
-      expert: {
-        rank: layout.expertRanks.indexOf(communicator.rank),
-        ranks: layout.expertRanks.length,
-      },
-    };
     const tensor = share.ranks === 1 ? undefined : groups.of(layout.tensorRanks);
     const recorded = (members: readonly number[], axis: GroupAxis): RecordedGroup =>
       new RecordedGroup(groups.of(members), axis, this.spans, options.now);
@@ -149,7 +143,10 @@ export class Rank {
     }
     this.#experts = {
       group: plan.ep === 1 ? undefined : recorded(layout.expertRanks, "ep"),
+      split: plan.etp === 1 ? undefined : recorded(layout.expertSplitRanks, "etp"),
       dispatch: plan.dispatch,
+      // What the engine computes in float32 still travels in the precision of the plan.
+      precision: plan.dispatchPrecision ?? (plan.precision === "fp32" ? "fp32" : "bf16"),
       router: (layer) => this.#routers!.of(layer),
     };
     const { corruption, now } = options;
@@ -258,8 +255,8 @@ export class Rank {
             parallel: this.#parallel,
             experts: this.#experts,
             products: this.#products,
-            vocabParts: Array.from({ length: this.#layout.share.ranks }, (_, rank) =>
-              vocabRows(model.vocab, { rank, ranks: this.#layout.share.ranks }),
+            vocabParts: Array.from({ length: this.#layout.shares.tensor.ranks }, (_, rank) =>
+              vocabRows(model.vocab, { rank, ranks: this.#layout.shares.tensor.ranks }),
             ),
           })
         : new Int32Array(0);

@@ -14,6 +14,7 @@ export type LayerGroup = Pick<
   | "allGather"
   | "allGatherV"
   | "reduceScatter"
+  | "reduceScatterV"
   | "allToAll"
   | "allToAllV"
 >;
@@ -61,6 +62,12 @@ export class RecordedGroup implements LayerGroup {
 
   reduceScatter(input: Elements, output: Elements): Work {
     return this.#record("reduce-scatter", input, (group) => group.reduceScatter(input, output));
+  }
+
+  reduceScatterV(input: Elements, output: Elements, counts: readonly number[]): Work {
+    return this.#record("reduce-scatter", input, (group) =>
+      group.reduceScatterV(input, output, counts),
+    );
   }
 
   allToAll(input: Elements, output: Elements): Work {

@@ -10,7 +10,7 @@ export type RankAction = ActionKind | "TIED" | "NORM" | "UPDATE" | "SHARE" | Gro
 
 /** A collective, or a message, among the ranks of an axis within a stage. */
 type GroupAction = `${GroupAxis}/${GroupOperation}`;
-export type GroupAxis = "tp" | "cp" | "ep";
+export type GroupAxis = "tp" | "cp" | "ep" | "etp";
 export type GroupOperation =
   | "all-reduce"
   | "all-gather"
@@ -19,7 +19,7 @@ export type GroupOperation =
   | "send"
   | "receive";
 
-const axes: readonly GroupAxis[] = ["tp", "cp", "ep"];
+const axes: readonly GroupAxis[] = ["tp", "cp", "ep", "etp"];
 const operations: readonly GroupOperation[] = [
   "all-reduce",
   "all-gather",

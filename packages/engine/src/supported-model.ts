@@ -46,7 +46,6 @@ export function expertWishes(p: Plan): readonly Wish[] {
   return [
     ["overlapExpertParallel", p.overlapExpertParallel, "overlapExpertParallel false"],
     [`offload ${p.offload}`, p.offload !== "none", "offload none"],
-    [`etp ${p.etp}`, p.etp > 1, "etp 1"],
     ["pipelines of different shapes", p.pipelines !== undefined, "pp and tp alone"],
     ["unequal shares of the batch", p.pipelineBatches !== undefined, "no pipelineBatches"],
     // A product is made for each expert by itself, which is what false says.

@@ -11,15 +11,18 @@ import { matrixAdapters } from "./adapters.ts";
 import type { Router } from "./experts/router.ts";
 import { gelu, swiglu } from "./operators/activation.ts";
 import { attention } from "./operators/attention.ts";
+import { addBiasColumns } from "./operators/bias-columns.ts";
 import { addLowRank } from "./operators/low-rank.ts";
 import { embedding } from "./operators/embedding.ts";
 import { linear } from "./operators/linear.ts";
-import { type ExpertGroup, mixtureOfExperts } from "./operators/experts.ts";
+import type { ExpertGroup } from "./experts/dispatch.ts";
+import { mixtureOfExperts } from "./operators/experts.ts";
 import { layerNorm, rmsNorm } from "./operators/norm.ts";
 import { recomputed } from "./operators/recomputed.ts";
 import { residual } from "./operators/residual.ts";
 import { enterTensorParallel, leaveTensorParallel } from "./operators/tensor-parallel.ts";
 import { type Parallel, undivided } from "./parallel.ts";
+import { alone, biasColumns } from "./parameter-specs.ts";
 import type { Range } from "./slice.ts";
 import type { Parameter, Tape, Variable } from "./tape.ts";
 
@@ -163,14 +166,18 @@ class StageRun {
     return this.#leave(tape, this.#activation(tape, inner), `${name}.c_proj`);
   }
 
-  /** A feed-forward block that is whole on this rank. */
+  /** A feed-forward block on rows of its own: the whole result, or this rank's part of the sum. */
   #expert(tape: Tape, name: string, x: Variable): Variable {
-    const { bias } = this.#options.model;
-    const product = (v: Variable, part: string): Variable => {
-      const added = bias ? this.#get(`${name}.${part}.bias`) : undefined;
-      return linear(tape, v, this.#get(`${name}.${part}.weight`), { bias: added });
-    };
-    return product(this.#activation(tape, product(x, "c_fc")), "c_proj");
+    const { model, experts } = this.#options;
+    const bias = (part: string): Parameter | undefined =>
+      model.bias ? this.#get(`${name}.${part}.bias`) : undefined;
+    const inner = linear(tape, x, this.#get(`${name}.c_fc.weight`), { bias: bias("c_fc") });
+    const y = linear(tape, this.#activation(tape, inner), this.#get(`${name}.c_proj.weight`));
+    const last = bias("c_proj");
+    if (last !== undefined) {
+      addBiasColumns(tape, y, last, biasColumns(model.hidden, experts?.split ?? alone));
+    }
+    return y;
   }
 
   #activation(tape: Tape, x: Variable): Variable {

@@ -21,7 +21,7 @@ export function train(run: ResolvedRun, steps: number): Promise<Trained> {
 
 /** One rank's training of each form of the model and microbatch, once. */
 const references = new Map<string, Promise<Trained>>();
-function reference(
+export function reference(
   form: Partial<ModelOptions>,
   steps: number,
   plan: Degrees = {},

@@ -54,6 +54,7 @@ export interface PlanSection {
   readonly ep?: number | undefined;
   readonly etp?: number | undefined;
   readonly dispatch?: Plan["dispatch"] | undefined;
+  readonly dispatchPrecision?: Plan["dispatchPrecision"];
   readonly expertCapacity?: number | undefined;
   readonly vpp?: number | undefined;
   readonly microbatch?: number | undefined;

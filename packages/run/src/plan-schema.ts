@@ -25,6 +25,10 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
     .describe(
       "how tokens reach their experts: once for each, once for each rank, or all to all; default all-to-all",
     ),
+  dispatchPrecision: z
+    .enum(["fp32", "bf16", "fp8"])
+    .optional()
+    .describe("in what rows travel to experts and back; default precision"),
   expertCapacity: z
     .number()
     .positive()

@@ -11,12 +11,22 @@ import type { Pass } from "./operator.ts";
 import { type Plan, bytesOf } from "./plan.ts";
 import type { LayerCounts, Push } from "./stage-collectives.ts";
 
+/** Tokens that share a scale of each channel on the way back, in FP8 (MegaScale-MoE §5). */
+const scaleGroup = 128;
+
+/** Bytes of a row with its scales: one of a token on the way forward, one of each channel of a group on the way back. */
+function rowBytes({ hidden }: Model, p: Plan, pass: Pass): number {
+  const precision = p.dispatchPrecision ?? p.precision;
+  if (precision !== "fp8") return hidden * bytesOf(precision);
+  return hidden + 4 * (pass === "input-gradient" ? hidden / scaleGroup : 1);
+}
+
 /** Appends the exchanges of `layers` mixtures of experts. */
 export function expertCollectives(push: Push, m: Model, p: Plan, layers: LayerCounts): void {
-  const row = m.hidden * bytesOf(p.precision);
   const { exchanged, sent } = expertRows(m.experts!, p);
-  const gathered = rankTokens(p) * p.ep * row;
   const exchange = (pass: Pass, there: number, back: number): void => {
+    const row = rowBytes(m, p, pass);
+    const gathered = rankTokens(p) * p.ep * row;
     if (p.ep > 1 && p.dispatch !== "all-gather") {
       push("all-to-all", "ep", pass, exchanged * row, there + back);
     } else if (p.ep > 1) {

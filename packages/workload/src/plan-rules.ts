@@ -60,9 +60,10 @@ const choices: readonly (readonly [Choice, readonly string[]])[] = [
 ];
 
 const optionalChoices: readonly (readonly [
-  "reductionPrecision" | "gradientExchange",
+  "dispatchPrecision" | "reductionPrecision" | "gradientExchange",
   readonly string[],
 ])[] = [
+  ["dispatchPrecision", ["fp32", "bf16", "fp8"]],
   ["reductionPrecision", ["fp32", "bf16", "fp16"]],
   ["gradientExchange", ["reduce-scatter", "all-reduce"]],
 ];
@@ -176,6 +177,9 @@ function checkExperts(m: Model, p: Plan): void {
   if (e === undefined) {
     for (const key of ["ep", "etp"] as const) {
       if (p[key] > 1) fail(`${key} ${p[key]}: ${m.name} has no experts; use ${key} 1`);
+    }
+    if (p.dispatchPrecision !== undefined) {
+      fail(`dispatchPrecision ${p.dispatchPrecision}: ${m.name} has no experts; leave it out`);
     }
     if (p.expertCapacity !== undefined) {
       fail(`expertCapacity ${p.expertCapacity}: ${m.name} has no experts; leave it out`);

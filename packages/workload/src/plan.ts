@@ -36,6 +36,11 @@ export interface Plan {
    * or all of them to all ranks of the group (MegaScale-MoE §3.2).
    */
   readonly dispatch: "all-to-all" | "unique" | "all-gather";
+  /**
+   * In what rows travel to experts and back, gradients too; left out, `precision`. In fp8 they are E4M3 with
+   * scales of their own, and sums are in fp32 (MegaScale-MoE §5).
+   */
+  readonly dispatchPrecision?: "fp32" | "bf16" | "fp8";
   /** Rows of an expert in multiples of an even share, padded to it, the rest dropped (GShard); left out, none is dropped. */
   readonly expertCapacity?: number;
   /** Chunks of the model on each pipeline rank ("virtual pipeline"); 1 without interleaving. */
@@ -168,6 +173,7 @@ export function definePlan(model: Model, options: PlanOptions): Plan {
     overlapTensorParallel: o.overlapTensorParallel ?? false,
     overlapPointToPoint: o.overlapPointToPoint ?? false,
     overlapExpertParallel: o.overlapExpertParallel ?? false,
+    ...(o.dispatchPrecision === undefined ? {} : { dispatchPrecision: o.dispatchPrecision }),
     ...(o.expertCapacity === undefined ? {} : { expertCapacity: o.expertCapacity }),
     ...(o.recomputeLayers === undefined ? {} : { recomputeLayers: o.recomputeLayers }),
     ...(o.stageLayers === undefined ? {} : { stageLayers: o.stageLayers }),

@@ -49,6 +49,7 @@ test.each<readonly [string, typeof llama, object]>([
   ["flashVersion 4 is not 1, 2 or 3", llama, { flashVersion: 4 }],
   ["zero 4 is not a ZeRO stage: 0, 1, 2 or 3", llama, { zero: 4 }],
   ["recomputeLayers -1 must be a whole number, 0 or more", llama, { recomputeLayers: -1 }],
+  ['dispatchPrecision "fp4" is not one of fp32, bf16, fp8', mixtral, { dispatchPrecision: "fp4" }],
   ["expertCapacity 0 must be above 0", mixtral, { expertCapacity: 0 }],
   [
     "order tp-cp-dp-tp must name tp, cp, dp and pp once each",
@@ -90,6 +91,11 @@ test.each<readonly [string, typeof llama, object]>([
   ],
   ["ep 2: llama3-8b has no experts; use ep 1", llama, { ep: 2 }],
   ["etp 2: llama3-8b has no experts; use etp 1", llama, { etp: 2 }],
+  [
+    "dispatchPrecision fp8: llama3-8b has no experts; leave it out",
+    llama,
+    { dispatchPrecision: "fp8" },
+  ],
   ["expertCapacity 1: llama3-8b has no experts; leave it out", llama, { expertCapacity: 1 }],
   [
     "experts 8 are not a multiple of ep 3; the nearest legal ep is 2",

@@ -121,6 +121,28 @@ test("a capacity limits what travels", () => {
   expect(of({ expertCapacity: 1.25 })).toBe(1.25 * of({}));
 });
 
+test("rows in FP8 travel with a scale for each token, and back with one for each channel of 128", () => {
+  const of = (dispatchPrecision: Plan["dispatchPrecision"], pass: "forward" | "input-gradient") =>
+    sent(
+      collectives(moe, {
+        ep: n,
+        dp: n,
+        ...batch,
+        ...(dispatchPrecision === undefined ? {} : { dispatchPrecision }),
+      }),
+      "ep",
+      n,
+      pass,
+    );
+  const width = 2 * moe.hidden;
+  expect(of("bf16", "forward")).toBe(of(undefined, "forward"));
+  expect(of("fp32", "forward")).toBe(2 * of(undefined, "forward"));
+  const ratio = (pass: "forward" | "input-gradient"): number =>
+    of("fp8", pass) / of(undefined, pass);
+  expect(ratio("forward")).toBeCloseTo((moe.hidden + 4) / width, 12);
+  expect(ratio("input-gradient")).toBeCloseTo((moe.hidden + moe.hidden / 32) / width, 12);
+});
+
 test("a ring of context parallelism moves keys and values, and back their gradients", () => {
   const llama = model("llama3-8b");
   const list = collectives(llama, { cp: 4, globalBatch: 3 });

@@ -1,16 +1,7 @@
-import type { LayerGroup } from "../recorded-group.ts";
-import type { Plan } from "@trireme/workload";
-import { gatherDispatch, sendDispatch } from "../experts/dispatch.ts";
+import { type ExpertGroup, dispatchOf } from "../experts/dispatch.ts";
 import type { Router } from "../experts/router.ts";
 import { type Tape, type Variable, gradientOf } from "../tape.ts";
 import { type Tensor, view } from "../tensor.ts";
-
-/** Where the experts of a layer are. */
-export interface ExpertGroup {
-  /** Ranks that hold different experts; undefined where one rank holds all. */
-  readonly group: LayerGroup | undefined;
-  readonly dispatch: Plan["dispatch"];
-}
 
 /**
  * A mixture of experts (Shazeer et al., 2017): of tokens x [T, width] with the router's logits [T, E],
@@ -22,17 +13,14 @@ export function mixtureOfExperts(
   x: Variable,
   logits: Variable,
   router: Router,
-  { group, dispatch: form }: ExpertGroup,
+  group: ExpertGroup,
   expert: (index: number, rows: Variable) => Variable,
 ): Variable {
   const { kernels } = tape;
   const { memory } = tape.pool;
   const routed = router.route(view(memory, logits.value));
   const weights = Float32Array.from(routed.kept.weights);
-  const dispatch =
-    group !== undefined && form === "all-gather"
-      ? gatherDispatch(tape, routed.kept, weights, group)
-      : sendDispatch(tape, routed.kept, weights, group);
+  const dispatch = dispatchOf(tape, routed.kept, weights, group);
   const { starts } = dispatch;
   const experts = starts.length - 1;
 

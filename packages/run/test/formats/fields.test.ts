@@ -41,6 +41,7 @@ const plans: Readonly<Record<keyof Plan, Case>> = {
   ep: [moe, { ep: 2 }],
   etp: [moe, { tp: 2, etp: 1, sequenceParallel: true }],
   dispatch: [moe, { ep: 2, dispatch: "unique" }],
+  dispatchPrecision: [moe, { ep: 2, dispatchPrecision: "fp8" }],
   expertCapacity: [moe, { expertCapacity: 1.25 }],
   vpp: [llama, { pp: 2, vpp: 4 }],
   microbatch: [llama, { microbatch: 2 }],

@@ -1,0 +1,63 @@
+/**
+ * Mixtures of experts over up to 8 ranks against one rank: dealt out, shared out and both, with every
+ * other parallelism. Bounds as in the grid without experts; rows in fewer bits have their own.
+ */
+import { expect, test } from "vitest";
+import type { ModelOptions } from "@trireme/workload";
+import { expectCompressed } from "../compressed-experts.ts";
+import { deepSeek, expectEqual, mixtral, switchForm, train } from "../equality.ts";
+import { type Degrees, smallRun } from "../small-run.ts";
+
+const steps = 50;
+
+const experts: readonly (readonly [Degrees, Partial<ModelOptions>])[] = [
+  [{ dp: 2 }, mixtral],
+  [{ dp: 2, ep: 2 }, mixtral],
+  [{ dp: 2, ep: 2, dispatch: "all-gather" }, mixtral],
+  [{ dp: 4, ep: 2, zero: 3 }, switchForm],
+  [{ dp: 2, pp: 2, ep: 2, recompute: "full", schedule: "zb-h1" }, deepSeek],
+  [{ tp: 2, sequenceParallel: true, ep: 2, etp: 1 }, mixtral],
+  [{ cp: 2, ep: 2, dispatch: "all-gather" }, deepSeek],
+  [{ dp: 2, cp: 2, tp: 2, sequenceParallel: true, ep: 4, etp: 1, zero: 2 }, deepSeek],
+  [{ dp: 2, ep: 2, expertCapacity: 1.25 }, mixtral],
+  [{ dp: 4, ep: 4, expertCapacity: 1 }, switchForm],
+  [{ dp: 2, ep: 2, dispatch: "unique" }, mixtral],
+  [{ dp: 2, cp: 2, ep: 4, zero: 1, dispatch: "unique" }, deepSeek],
+  [{ dp: 2, etp: 2 }, mixtral],
+  [{ dp: 2, etp: 2, zero: 1 }, switchForm],
+  [{ dp: 4, etp: 2, ep: 2, zero: 3, dispatch: "all-gather" }, deepSeek],
+  [{ dp: 4, etp: 2, ep: 2, zero: 2, dispatch: "unique", overlapDataParallel: true }, mixtral],
+  [{ tp: 2, sequenceParallel: true, etp: 2 }, mixtral],
+  [{ tp: 2, sequenceParallel: true, dp: 2, pp: 2, etp: 2, ep: 2 }, deepSeek],
+  [{ cp: 2, pp: 2, vpp: 2, etp: 2, schedule: "zb-v" }, switchForm],
+  [{ dp: 2, cp: 2, pp: 2, etp: 4, recompute: "full", schedule: "zb-h1" }, deepSeek],
+];
+
+test.each(experts.map(([plan, form]) => [JSON.stringify(plan), plan, form] as const))(
+  "%s trains as one rank does",
+  (_, plan, form) => expectEqual(plan, form, steps),
+  240_000,
+);
+
+test.each(
+  (["all-to-all", "unique", "all-gather"] as const).flatMap((dispatch) =>
+    (["bf16", "fp8"] as const).map((precision) => [dispatch, precision] as const),
+  ),
+)(
+  "rows that travel by %s in %s stay within their bound and in their bytes",
+  (dispatch, precision) => expectCompressed(dispatch, precision, steps),
+  240_000,
+);
+
+test.each([
+  { dp: 4, ep: 2, etp: 2, dispatchPrecision: "fp8", zero: 1 },
+  { dp: 2, cp: 2, ep: 4, dispatch: "all-gather", dispatchPrecision: "bf16" },
+  { dp: 2, pp: 2, ep: 2, dispatch: "unique", dispatchPrecision: "fp8" },
+] as const)("the same plan gives the same bits, run to run: %j", async (plan) => {
+  const [a, b] = [
+    await train(smallRun(plan, mixtral), 20),
+    await train(smallRun(plan, mixtral), 20),
+  ];
+  expect(a.losses).toEqual(b.losses);
+  expect(a.first).toEqual(b.first);
+});
