@@ -151,7 +151,9 @@ export class PipelinePlayer {
     this.#weights(flight.stage.stage).openGradients();
     this.#options.compute.backward(flight, kind);
     if (kind !== "I") flight.computed = true;
-    if (kind !== "W") this.#passBack(flight);
+    if (kind === "W") return;
+    if (flight.input !== undefined) flight.tape.free(flight.input.value);
+    this.#passBack(flight);
   }
 
   /** The stage's weights, there to be read. */

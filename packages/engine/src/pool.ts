@@ -1,7 +1,8 @@
 /**
- * The allocator of a rank's memory. Training repeats the same shapes for every microbatch, so freed
- * blocks wait in a list of their own size and are handed out again: from the second step on nothing
- * grows, whatever order a pipeline schedule frees its microbatches in.
+ * The allocator of a rank's memory: the smallest free stretch that is large enough, and neighbouring
+ * free stretches are one. Training repeats the same requests every step, and between steps only what
+ * persists is there: the free stretches are the same each time, and from the second step on nothing
+ * grows.
  */
 import { TriremeError, formatBytes } from "@trireme/core";
 import { type Tensor, elements } from "./tensor.ts";
@@ -14,7 +15,8 @@ const limit = 2 ** 32;
 
 export class Pool {
   readonly memory: WebAssembly.Memory;
-  readonly #free = new Map<number, number[]>();
+  /** Free stretches below the end, ascending; no two touch. */
+  readonly #free: Stretch[] = [];
   #end: number;
   #scratch = 0;
   #scratchBytes = 0;
@@ -43,20 +45,41 @@ export class Pool {
 
   /** A block of raw bytes. */
   allocateBytes(bytes: number): number {
-    const block = roundUp(Math.max(bytes, 1));
-    const waiting = this.#free.get(block);
-    if (waiting !== undefined && waiting.length > 0) return waiting.pop()!;
-    const pointer = this.#end;
-    this.#reserve(pointer + block);
-    this.#end = pointer + block;
-    return pointer;
+    const size = roundUp(bytes);
+    let best = -1;
+    for (let i = 0; i < this.#free.length; i++) {
+      const { start, end } = this.#free[i]!;
+      if (end - start < size) continue;
+      if (best >= 0 && end - start >= this.#free[best]!.end - this.#free[best]!.start) continue;
+      best = i;
+    }
+    if (best >= 0) {
+      const stretch = this.#free[best]!;
+      const { start } = stretch;
+      stretch.start += size;
+      if (stretch.start === stretch.end) this.#free.splice(best, 1);
+      return start;
+    }
+    const last = this.#free.at(-1);
+    const start = last?.end === this.#end ? last.start : this.#end;
+    this.#reserve(start + size);
+    if (start < this.#end) this.#free.pop();
+    this.#end = start + size;
+    return start;
   }
 
   freeBytes(pointer: number, bytes: number): void {
-    const block = roundUp(Math.max(bytes, 1));
-    const waiting = this.#free.get(block);
-    if (waiting === undefined) this.#free.set(block, [pointer]);
-    else waiting.push(pointer);
+    const end = pointer + roundUp(bytes);
+    let at = this.#free.length;
+    while (at > 0 && this.#free[at - 1]!.start > pointer) at--;
+    const [before, after] = [this.#free[at - 1], this.#free[at]];
+    if (before?.end === pointer) {
+      before.end = end;
+      if (after?.start !== end) return;
+      before.end = after.end;
+      this.#free.splice(at, 1);
+    } else if (after?.start === end) after.start = pointer;
+    else this.#free.splice(at, 0, { start: pointer, end });
   }
 
   /** Working space for one kernel call, shared by all: its contents do not outlive the call. */
@@ -99,12 +122,13 @@ export class Pool {
   }
 }
 
-/**
- * The size of the block for so many bytes: whole cache lines, and of large blocks one of sixteen sizes
- * to a doubling, so that sizes that differ from step to step (rows of experts) find each other's blocks.
- */
+/** A free part of the memory, in bytes. */
+interface Stretch {
+  start: number;
+  end: number;
+}
+
+/** Whole cache lines. */
 function roundUp(bytes: number): number {
-  const unit = 2 ** Math.max(0, Math.floor(Math.log2(bytes)) - 4);
-  const step = Math.max(alignment, unit);
-  return Math.ceil(bytes / step) * step;
+  return Math.max(1, Math.ceil(bytes / alignment)) * alignment;
 }

@@ -18,6 +18,8 @@ export interface Variable {
   gradient: Tensor | undefined;
   /** Of a dropped value: computes it again. */
   restore?: (() => Tensor) | undefined;
+  /** Weight halves of operations still to come that read the value. */
+  readers?: number;
 }
 
 /**
@@ -38,10 +40,16 @@ export interface Operation {
   readonly input?: () => void;
   /** Adds to the gradients of the parameters; comes after `input`, at any later time. */
   readonly weight?: () => void;
+  /** Does both halves, where nothing comes between them; left out, one after the other. */
+  readonly both?: () => void;
+  /** Variables of earlier operations whose values `weight` reads: kept until then. */
+  readonly reads?: readonly Variable[];
   /**
-   * What the operation alone has kept, its output and the gradient of that among it: given back once
-   * both halves are done, for nothing earlier reads it.
+   * What the operation has made and its second half does not read, its output among it: given back
+   * after the first half, or when the last weight half has read it.
    */
+  readonly spent?: () => readonly (Tensor | undefined)[];
+  /** What it has made and its second half reads, the gradient of its output among it: given back after that. */
   readonly kept?: () => readonly (Tensor | undefined)[];
 }
 
@@ -53,6 +61,11 @@ export class Tape {
   readonly #records: boolean;
   readonly #operations: Operation[] = [];
   readonly #owned = new Set<Tensor>();
+  /** How many weight halves are to read a value. */
+  readonly #readers = new Map<Tensor, number>();
+  /** What has been given back, but is to be read. */
+  readonly #waiting = new Set<Tensor>();
+  #inWeights = false;
 
   /** @param records False for evaluation and generation, where nothing is taken back. */
   constructor(kernels: Kernels, pool: Pool, records = true, products: Products = {}) {
@@ -69,6 +82,12 @@ export class Tape {
     return tensor;
   }
 
+  /** Takes a tensor over from another tape, to be given back by this one. */
+  adopt(tensor: Tensor, from: Tape): Tensor {
+    if (from.#owned.delete(tensor)) this.#owned.add(tensor);
+    return tensor;
+  }
+
   /** A new variable of this shape, its value not yet computed. */
   variable(dims: readonly number[], needsGradient = true): Variable {
     return { value: this.allocate(dims), needsGradient, gradient: undefined };
@@ -82,9 +101,13 @@ export class Tape {
     if (this.#records) this.#operations.push(operation);
   }
 
-  /** Gives a tensor of this tape back before the tape ends; others, and one given back, are left alone. */
+  /**
+   * Gives a tensor of this tape back before the tape ends, or as soon as no weight half is to read it;
+   * others, and one given back, are left alone.
+   */
   free(tensor: Tensor): void {
-    if (this.#owned.delete(tensor)) this.pool.free(tensor);
+    if (this.#readers.has(tensor)) this.#waiting.add(tensor);
+    else if (this.#owned.delete(tensor)) this.pool.free(tensor);
   }
 
   /** Frees a value that `restore` can compute again (as a tensor of this tape) when a backward asks. */
@@ -97,9 +120,14 @@ export class Tape {
   /** The value, computed again if it was dropped. */
   valueOf(x: Variable): Tensor {
     if (x.restore !== undefined) {
-      const { restore } = x;
+      const { restore, readers = 0 } = x;
       x.restore = undefined;
       x.value = restore();
+      if (readers > 0) {
+        this.#readers.set(x.value, readers);
+        // The operation that made it has had its turn.
+        if (this.#inWeights) this.#waiting.add(x.value);
+      }
     }
     return x.value;
   }
@@ -118,37 +146,102 @@ export class Tape {
     this.pool.free(part);
   }
 
-  /** Contributes a whole tensor that nobody else changes or frees: it becomes the gradient, or is added. */
-  give(x: Variable, gradient: Tensor): void {
+  /** The same by a `write` that can add: with `keep` 1 to what is there, with 0 to nothing. */
+  add(x: Variable, write: (pointer: number, keep: 0 | 1) => void): void {
     if (!x.needsGradient) return;
-    if (x.gradient === undefined) x.gradient = gradient;
-    else this.kernels.accumulate(gradient.pointer, x.gradient.pointer, gradient.size);
+    const keep = x.gradient === undefined ? 0 : 1;
+    x.gradient ??= this.allocate(x.value.dims);
+    write(x.gradient.pointer, keep);
+  }
+
+  /**
+   * Contributes a whole tensor that nobody else changes from then on: it becomes the gradient, or is
+   * added and given back.
+   */
+  give(x: Variable, gradient: Tensor): void {
+    if (x.needsGradient && x.gradient === undefined) {
+      x.gradient = gradient;
+      return;
+    }
+    if (x.needsGradient) {
+      this.kernels.accumulate(gradient.pointer, x.gradient!.pointer, gradient.size);
+    }
+    this.free(gradient);
+  }
+
+  /** Makes of the value of `x`, which nothing reads any more, its gradient: `write` is given both places. */
+  turn(x: Variable, write: (pointer: number) => void): void {
+    if (!x.needsGradient) return;
+    if (x.gradient !== undefined) {
+      this.contribute(x, write);
+      return;
+    }
+    write(x.value.pointer);
+    x.gradient = x.value;
+    x.value = { pointer: 0, dims: x.value.dims, size: 0 };
   }
 
   /** The whole backward: input and weight gradients, operation by operation. */
   backward(): void {
     for (const operation of this.#operations.toReversed()) {
-      operation.input?.();
-      operation.weight?.();
-      for (const tensor of operation.kept?.() ?? []) if (tensor !== undefined) this.free(tensor);
+      if (operation.both === undefined) {
+        operation.input?.();
+        operation.weight?.();
+      } else operation.both();
+      this.#freeAll(operation.spent?.());
+      this.#freeAll(operation.kept?.());
     }
   }
 
   /** The first half: gradients of the inputs only. */
   backwardInput(): void {
-    for (const operation of this.#operations.toReversed()) operation.input?.();
+    for (const operation of this.#operations.toReversed()) {
+      operation.input?.();
+      for (const x of operation.reads ?? []) this.#hold(x);
+      this.#freeAll(operation.spent?.());
+    }
   }
 
   /** The second half, after the first: gradients of the weights. */
   backwardWeight(): void {
-    for (const operation of this.#operations.toReversed()) operation.weight?.();
+    this.#inWeights = true;
+    for (const operation of this.#operations.toReversed()) {
+      operation.weight?.();
+      for (const x of operation.reads ?? []) this.#letGo(x);
+      this.#freeAll(operation.kept?.());
+    }
   }
 
   /** Gives every tensor of the tape back to the pool. */
   release(): void {
     for (const tensor of this.#owned) this.pool.free(tensor);
     this.#owned.clear();
+    this.#readers.clear();
+    this.#waiting.clear();
     this.#operations.length = 0;
+  }
+
+  #freeAll(tensors: readonly (Tensor | undefined)[] = []): void {
+    for (const tensor of tensors) if (tensor !== undefined) this.free(tensor);
+  }
+
+  #hold(x: Variable): void {
+    x.readers = (x.readers ?? 0) + 1;
+    if (x.restore === undefined) {
+      this.#readers.set(x.value, (this.#readers.get(x.value) ?? 0) + 1);
+    }
+  }
+
+  #letGo(x: Variable): void {
+    x.readers = x.readers! - 1;
+    if (x.restore !== undefined) return;
+    const left = this.#readers.get(x.value)! - 1;
+    if (left > 0) {
+      this.#readers.set(x.value, left);
+      return;
+    }
+    this.#readers.delete(x.value);
+    if (this.#waiting.delete(x.value)) this.free(x.value);
   }
 }
 

@@ -189,7 +189,7 @@ class StageRun {
     const { tensor } = this.#parallel;
     const last = this.#norm(tape, "ln_f", x);
     const weight = this.#get(tied ? "wte.weight" : "lm_head.weight");
-    const options = { transposed: true, exact: true };
+    const options = { transposed: true, exact: true, atOnce: true };
     if (tensor === undefined) return linear(tape, last, weight, options);
     const { y: all, drop } = enterTensorParallel(tape, last, tensor);
     const logits = linear(tape, all, weight, options);

@@ -2,7 +2,7 @@ import type { Tape, Variable } from "../tape.ts";
 import { gradientOf } from "../tape.ts";
 import { matrixDims } from "../tensor.ts";
 
-/** GeLU in the tanh form of GPT-2, element by element. */
+/** GeLU in the tanh form of GPT-2, element by element; x is a product that nothing else reads. */
 export function gelu(tape: Tape, x: Variable): Variable {
   const { kernels } = tape;
   const { size } = x.value;
@@ -11,14 +11,14 @@ export function gelu(tape: Tape, x: Variable): Variable {
   tape.record({
     input: () => {
       const dy = gradientOf(y).pointer;
-      tape.contribute(x, (dx) => kernels.geluBackward(x.value.pointer, dy, dx, size));
+      tape.turn(x, (dx) => kernels.geluBackward(x.value.pointer, dy, dx, size));
     },
-    kept: () => [y.value, y.gradient],
+    spent: () => [y.value, y.gradient],
   });
   return y;
 }
 
-/** SwiGLU: x [rows, 2·width], gate first, to silu(gate)·up [rows, width] (Shazeer, 2020). */
+/** SwiGLU: x [rows, 2·width], gate first, to silu(gate)·up [rows, width] (Shazeer, 2020); x as for `gelu`. */
 export function swiglu(tape: Tape, x: Variable): Variable {
   const { kernels } = tape;
   const [rows, both] = matrixDims(x.value);
@@ -28,9 +28,9 @@ export function swiglu(tape: Tape, x: Variable): Variable {
   tape.record({
     input: () => {
       const dy = gradientOf(y).pointer;
-      tape.contribute(x, (dx) => kernels.swigluBackward(x.value.pointer, dy, dx, rows, width));
+      tape.turn(x, (dx) => kernels.swigluBackward(x.value.pointer, dy, dx, rows, width));
     },
-    kept: () => [y.value, y.gradient],
+    spent: () => [y.value, y.gradient],
   });
   return y;
 }

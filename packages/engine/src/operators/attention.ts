@@ -87,7 +87,7 @@ function attend(tape: Tape, qkv: Variable, shape: AttentionShape, core: Attentio
         rotate(tape, dx, shape, -1);
       });
     },
-    kept: () => [y.value, y.gradient, lse],
+    spent: () => [y.value, y.gradient, lse],
   });
   return {
     y,

@@ -57,7 +57,8 @@ export function embedding(
         kernels.embeddingBackward(ids, at, drows, placed(dplaces, start), 1, count, width);
       });
     },
-    kept: () => [y.value, y.gradient],
+    spent: () => [y.value],
+    kept: () => [y.gradient],
   });
   return y;
 }

@@ -24,7 +24,7 @@ export function exchangeTokens(
       move.toTokens(gradientOf(y), dx);
       tape.give(x, dx);
     },
-    kept: () => [y.value, y.gradient],
+    spent: () => [y.value, y.gradient],
   });
   return y;
 }
@@ -47,7 +47,7 @@ export function exchangeHeads(
       move.toHeads(gradientOf(y), dx);
       tape.give(x, dx);
     },
-    kept: () => [y.value, y.gradient],
+    spent: () => [y.value, y.gradient],
   });
   return y;
 }

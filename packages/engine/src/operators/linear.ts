@@ -8,6 +8,11 @@ export interface LinearOptions {
   readonly bias?: Parameter | undefined;
   /** The weight is [n, k], the form of an output head that shares the embedding table. */
   readonly transposed?: boolean;
+  /**
+   * Takes the weight's gradient in the first half of backward: what is kept for a second one, the
+   * gradient of the result, is too large (an output head's, over the vocabulary).
+   */
+  readonly atOnce?: boolean;
   /** In float32, whatever the tape's products are in: routers and the output head. */
   readonly exact?: boolean;
 }
@@ -17,7 +22,7 @@ export function linear(
   tape: Tape,
   x: Variable,
   weight: Parameter,
-  { bias, transposed = false, exact = false }: LinearOptions = {},
+  { bias, transposed = false, exact = false, atOnce = false }: LinearOptions = {},
 ): Variable {
   const { kernels, pool } = tape;
   const [rows, k] = matrixDims(x.value);
@@ -50,11 +55,11 @@ export function linear(
   if (bias !== undefined) kernels.addBias(y.value.pointer, bias.value.pointer, rows, n);
   format?.roundResult(kernels, y.value);
 
-  tape.record({
-    input: () => {
+  const backward = {
+    input: (): void => {
       rounded(gradientOf(y), "gradient", (dy) => {
         rounded(weight.value, "weight", (w) => {
-          tape.contribute(x, (dx) => {
+          tape.add(x, (dx, keep) => {
             kernels.gemm(
               false,
               !transposed,
@@ -66,7 +71,7 @@ export function linear(
               n,
               w,
               ldw,
-              0,
+              keep,
               dx,
               k,
               space(rows, k, n),
@@ -75,7 +80,7 @@ export function linear(
         });
       });
     },
-    weight: () => {
+    weight: (): void => {
       if (weight.frozen === true) return;
       const dw = weight.gradient.pointer;
       rounded(tape.valueOf(x), "input", (xs) => {
@@ -91,7 +96,15 @@ export function linear(
         kernels.biasGradient(gradientOf(y).pointer, bias.gradient.pointer, rows, n);
       }
     },
-    kept: () => [y.value, y.gradient],
-  });
+  };
+  if (atOnce) {
+    const input = (): void => {
+      backward.input();
+      backward.weight();
+    };
+    tape.record({ input, spent: () => [y.value, y.gradient] });
+  } else {
+    tape.record({ ...backward, reads: [x], spent: () => [y.value], kept: () => [y.gradient] });
+  }
   return y;
 }

@@ -39,8 +39,8 @@ export function addLowRank(
       const [as, bs] = [a.value.pointer, b.value.pointer];
       const room = space(rows, rank, count);
       kernels.gemm(0, 1, rows, rank, count, 1, dy, n, bs, count, 0, dh, rank, room);
-      tape.contribute(x, (dx) => {
-        kernels.gemm(0, 1, rows, k, rank, 1, dh, rank, as, rank, 0, dx, k, space(rows, k, rank));
+      tape.add(x, (dx, keep) => {
+        kernels.gemm(0, 1, rows, k, rank, 1, dh, rank, as, rank, keep, dx, k, space(rows, k, rank));
       });
     },
     weight: () => {
@@ -51,6 +51,7 @@ export function addLowRank(
       const room = space(rank, count, rows);
       kernels.gemm(1, 0, rank, count, rows, 1, h, rank, dy, n, 1, db, count, room);
     },
+    reads: [x],
     kept: () => [inner, gradient],
   });
 }

@@ -21,14 +21,15 @@ export function layerNorm(
 
   tape.record({
     input: () => {
-      const dy = gradientOf(y).pointer;
+      const dy = gradientOf(y);
+      const { pointer: d } = dy;
       const [dg, db] = gainGradients(tape, gain, bias);
-      tape.contribute(x, (dx) => {
-        const g = gain.value.pointer;
-        kernels.layerNormBackward(xs, g, mean, rstd, dy, dx, dg, db, rows, width);
-      });
+      const g = gain.value.pointer;
+      // In place: nothing else reads dy.
+      kernels.layerNormBackward(xs, g, mean, rstd, d, d, dg, db, rows, width);
+      tape.give(x, dy);
     },
-    kept: () => [y.value, y.gradient, means, deviations],
+    spent: () => [y.value, means, deviations],
   });
   return y;
 }
@@ -45,14 +46,13 @@ export function rmsNorm(tape: Tape, x: Variable, gain: Parameter, epsilon: numbe
 
   tape.record({
     input: () => {
-      const dy = gradientOf(y).pointer;
+      const dy = gradientOf(y);
+      const { pointer: d } = dy;
       const [dg] = gainGradients(tape, gain, gain);
-      tape.contribute(x, (dx) => {
-        const g = gain.value.pointer;
-        kernels.rmsNormBackward(xs, g, rstd, dy, dx, dg, rows, width);
-      });
+      kernels.rmsNormBackward(xs, gain.value.pointer, rstd, d, d, dg, rows, width);
+      tape.give(x, dy);
     },
-    kept: () => [y.value, y.gradient, roots],
+    spent: () => [y.value, roots],
   });
   return y;
 }

@@ -18,20 +18,25 @@ export function recomputed(
   first.release();
 
   let again: Tape | undefined;
+  const back = (through: (on: Tape) => void): void => {
+    again = new Tape(kernels, pool, true, products);
+    const input: Variable = { value: x.value, needsGradient: true, gradient: undefined };
+    const output = body(again, input);
+    output.gradient = again.adopt(gradientOf(y), tape);
+    through(again);
+    tape.give(x, tape.adopt(gradientOf(input), again));
+  };
   tape.record({
-    input: () => {
-      again = new Tape(kernels, pool, true, products);
-      const input: Variable = { value: x.value, needsGradient: true, gradient: undefined };
-      const output = body(again, input);
-      output.gradient = gradientOf(y);
-      again.backwardInput();
-      tape.contribute(x, (dx) => pool.copy(gradientOf(input).pointer, dx, input.value.size));
-    },
+    input: () => back((on) => on.backwardInput()),
     weight: () => {
       again!.backwardWeight();
       again!.release();
     },
-    kept: () => [y.value, y.gradient],
+    both: () => {
+      back((on) => on.backward());
+      again!.release();
+    },
+    spent: () => [y.value],
   });
   return y;
 }

@@ -2,7 +2,8 @@ import type { Tape, Variable } from "../tape.ts";
 import { gradientOf } from "../tape.ts";
 
 /**
- * x + branch, whose own value nothing needs afterwards: it is given back. Both gradients are copies: the branch's weight gradients may be taken much later.
+ * x + branch, whose own value nothing needs afterwards: it is given back. The branch takes the
+ * gradient itself, and keeps it until its weight gradients are taken; x gets a copy.
  */
 export function residual(tape: Tape, x: Variable, branch: Variable): Variable {
   const { kernels, pool } = tape;
@@ -12,10 +13,11 @@ export function residual(tape: Tape, x: Variable, branch: Variable): Variable {
   tape.free(branch.value);
   tape.record({
     input: () => {
-      const dy = gradientOf(y).pointer;
-      for (const v of [x, branch]) tape.contribute(v, (dv) => pool.copy(dy, dv, size));
+      const dy = gradientOf(y);
+      tape.contribute(x, (dx) => pool.copy(dy.pointer, dx, size));
+      tape.give(branch, dy);
     },
-    kept: () => [y.value, y.gradient],
+    spent: () => [y.value],
   });
   return y;
 }

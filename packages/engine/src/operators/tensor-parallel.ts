@@ -33,7 +33,9 @@ export function enterTensorParallel(tape: Tape, x: Variable, tensor: TensorParal
   const y = gathered(tape, x.value, tensor);
   tape.record({
     input: () => tape.give(x, scattered(tape, gradientOf(y), tensor)),
-    kept: () => [y.value, y.gradient],
+    // Weight halves gather it once more.
+    reads: [x],
+    spent: () => [y.value, y.gradient],
   });
   return { y, drop: () => tape.drop(y, () => gathered(tape, x.value, tensor).value) };
 }
@@ -52,6 +54,8 @@ export function leaveTensorParallel(
   const { memory } = tape.pool;
   if (!tensor.sequence) tensor.group.allReduce(view(memory, x.value)).wait();
   const value = tensor.sequence ? scattered(tape, x.value, tensor) : x.value;
+  // The parts are not read again.
+  if (tensor.sequence) tape.free(x.value);
   const y: Variable = { value, needsGradient: true, gradient: undefined };
   const [rows, width] = matrixDims(value);
   if (bias !== undefined) kernels.addBias(value.pointer, bias.value.pointer, rows, width);
@@ -66,7 +70,8 @@ export function leaveTensorParallel(
       },
     }),
     // Without sequence parallelism x has the same value and gradient, which its product keeps.
-    kept: () => (tensor.sequence ? [y.value, y.gradient] : []),
+    spent: () => (tensor.sequence ? [y.value] : []),
+    kept: () => (tensor.sequence ? [y.gradient] : []),
   });
   return y;
 }
