@@ -46,7 +46,14 @@ export {
 export { checkFileName } from "./file-name.ts";
 export { type CheckpointEntry, completeCheckpoints, newestComplete } from "./newest-complete.ts";
 export { type MarkedFile, type Marker, parseMarker } from "./marker.ts";
-export { type Region, intersectRegions, regionRuns } from "./region.ts";
+export {
+  type Region,
+  type RowMajor,
+  copyRegion,
+  flatRegions,
+  intersectRegions,
+  regionRuns,
+} from "./region.ts";
 export { type Coverage, coverage } from "./coverage.ts";
 export {
   type LayoutOptions,
@@ -66,6 +73,7 @@ export {
   type SavePlan,
   type SavePlanOptions,
   type SavedPiece,
+  pieceKey,
   rankFileName,
   savePlan,
 } from "./save-plan.ts";

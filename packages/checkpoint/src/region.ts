@@ -64,7 +64,7 @@ export function flatRegions(shape: readonly number[], from: number, to: number):
 }
 
 /** A tensor, or a flat piece of one, in row-major memory. */
-export interface Memory {
+export interface RowMajor {
   readonly bytes: Uint8Array;
   /** Shape of the whole tensor, from which the strides follow. */
   readonly shape: readonly number[];
@@ -78,9 +78,9 @@ export interface Memory {
  * bytes per element.
  */
 export function copyRegion(
-  source: Memory,
+  source: RowMajor,
   sourceStart: readonly number[],
-  target: Memory,
+  target: RowMajor,
   targetStart: readonly number[],
   shape: readonly number[],
   width: number,

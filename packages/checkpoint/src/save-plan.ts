@@ -71,7 +71,7 @@ export function rankFileName(rank: number): string {
 }
 
 /** A piece's name in its file: the tensor's own where it is whole, else with the region behind. */
-function pieceKey(name: string, region: Region, shape: readonly number[]): string {
+export function pieceKey(name: string, region: Region, shape: readonly number[]): string {
   if (region.shape.every((size, dim) => size === shape[dim])) return name;
   const ranges = region.start.map((start, dim) => `${start}:${start + region.shape[dim]!}`);
   return `${name}[${ranges.join(",")}]`;

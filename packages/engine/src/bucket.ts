@@ -9,7 +9,7 @@ import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
 import { initialize } from "./initial-values.ts";
 import type { ParameterSpec } from "./parameter.ts";
-import { partDims } from "./slice.ts";
+import { type Range, partDims } from "./slice.ts";
 import type { Parameter } from "./tape.ts";
 import { type Tensor, elements, view } from "./tensor.ts";
 
@@ -54,6 +54,7 @@ export class Bucket {
   readonly segment: Segment;
   /** Length of a flat block. */
   readonly size: number;
+  /** Whether its norm is counted here, and its gradient told. */
   readonly speaks: boolean;
   readonly #options: BucketOptions;
   #values: Tensor | undefined;
@@ -197,6 +198,17 @@ export class Bucket {
       view(pool.memory, this.segment.value),
       view(pool.memory, this.values),
     );
+  }
+
+  /** The part of the flat block that this rank stores: replicas that hold the same share it out. */
+  get stored(): Range {
+    const { zero, replicas, speaks } = this.#options;
+    const { start, value } = this.segment;
+    if (!speaks) return { start, count: 0 };
+    if (zero > 0) return { start, count: value.size };
+    const share = roundUp(Math.ceil(this.size / replicas.ranks), lineElements);
+    const from = Math.min(this.size, share * replicas.rank);
+    return { start: from, count: Math.min(share, this.size - from) };
   }
 
   /** Whether there are values alone. */

@@ -4,21 +4,28 @@ import { communicatorArena } from "@trireme/collectives";
 import { type Bytes, type Seconds, TriremeError } from "@trireme/core";
 import type { Batch } from "@trireme/dataloader";
 import type { ResolvedRun } from "@trireme/run";
-import type { GenerateRequest, Snapshot, StepResult } from "@trireme/runtime";
+import {
+  type GenerateRequest,
+  type Snapshot,
+  SnapshotBuffer,
+  type SnapshotSize,
+  type StepResult,
+} from "@trireme/runtime";
 import { TimelineBuilder } from "@trireme/timeline";
 import { boundaryBytes, ranks } from "@trireme/workload";
 import type { EmbeddedRuntime, EmbeddedRuntimeOptions } from "./embedded-options.ts";
 import { batchTokens } from "./batch-tokens.ts";
 import { copyPeers } from "./copy-peers.ts";
+import { wholeGradients } from "./gradient-pieces.ts";
 import { chooseOpenBlasCore } from "./kernels/open-blas-core.ts";
 import type { RankCopies } from "./memory-copies.ts";
-import { type HeldTensor, type TensorKind, type WholeTensor, assemble } from "./pieces.ts";
 import type { Failure, Request, Value } from "./protocol.ts";
 import { type Recovery, recover } from "./recover.ts";
 import { RankThread } from "./rank-thread.ts";
 import { createGate, openGate } from "./start-gate.ts";
+import { SnapshotFiles } from "./snapshot-files.ts";
 import { spansOf } from "./span-log.ts";
-import { snapshotOf, storedKinds, tensorsOf } from "./stored-parameters.ts";
+import { checkState, readState } from "./stored-state.ts";
 import { checkPlan } from "./supported-plan.ts";
 
 type Reply<K extends Value["kind"]> = Extract<Value, { kind: K }>;
@@ -33,7 +40,7 @@ class Embedded implements EmbeddedRuntime {
   readonly #options: EmbeddedRuntimeOptions;
   #run: ResolvedRun | undefined;
   #threads: RankThread[] = [];
-  #tensors: readonly HeldTensor[] = [];
+  #files = new SnapshotFiles([]);
   #copies: readonly RankCopies[] = [];
   #lost: ReadonlySet<number> = new Set();
   #updates = 0;
@@ -87,8 +94,7 @@ class Embedded implements EmbeddedRuntime {
       "ready",
       this.#threads.map((thread) => thread.ready()),
     );
-    const tensors = ready.flatMap((reply) => reply.tensors);
-    this.#tensors = [...new Map(tensors.map((tensor) => [tensor.name, tensor])).values()];
+    this.#files = new SnapshotFiles(ready.map(({ file }) => file));
     this.#copies = ready.flatMap(({ copies }) => copies ?? []);
     this.#lost = new Set();
   }
@@ -151,8 +157,8 @@ class Embedded implements EmbeddedRuntime {
   }
 
   async gradients(): Promise<ReadonlyMap<string, Float32Array>> {
-    const tensors = await this.#collect(["gradient"]);
-    return new Map(tensors.map(({ name, values }) => [name, values]));
+    const replies = await this.#ask("gradients", { kind: "gradients" });
+    return wholeGradients(replies.flatMap(({ pieces }) => pieces));
   }
 
   async memory(): Promise<readonly Bytes[]> {
@@ -173,27 +179,32 @@ class Embedded implements EmbeddedRuntime {
   }
 
   recover(): Recovery {
-    if (this.#copies.length > 0) return recover(this.#copies, this.#lost);
+    if (this.#copies.length > 0) return recover(this.#copies, this.#lost, this.#files);
     const reason = "no copies were kept; ask for memoryCopies, with two ranks or more";
     return { ok: false, reason };
   }
 
-  async snapshot(): Promise<Snapshot> {
+  /** Each rank copies its share between two requests, while this thread goes on: nothing else waits. */
+  async snapshot(buffer: SnapshotBuffer = new SnapshotBuffer()): Promise<Snapshot> {
     this.#started();
-    return snapshotOf(await this.#collect(storedKinds), this.#updates);
+    const files = this.#files.take(buffer);
+    const taken = this.#ask("snapshot", { kind: "snapshot", files }).then(() => undefined);
+    // Whoever waits for it is told; until then it must not count as unhandled.
+    taken.catch(() => undefined);
+    return { step: this.#updates, files: this.#files.withIndex(files), taken };
+  }
+
+  snapshotSizes(): readonly SnapshotSize[] {
+    return this.#files.sizes;
   }
 
   async restore(snapshot: Snapshot): Promise<void> {
     this.#started();
-    const tensors = tensorsOf(snapshot, this.#tensors);
-    await this.#ask("load", { kind: "load", tensors });
+    await snapshot.taken;
+    const state = readState(snapshot);
+    checkState(state, this.#files.tensors);
+    await this.#ask("load", { kind: "load", state });
     this.#updates = snapshot.step;
-  }
-
-  /** Whole tensors of these kinds, from the pieces of all ranks. */
-  async #collect(tensors: readonly TensorKind[]): Promise<WholeTensor[]> {
-    const replies = await this.#ask("collect", { kind: "collect", tensors });
-    return assemble(replies.flatMap(({ pieces }) => pieces));
   }
 
   async stop(): Promise<void> {

@@ -6,6 +6,7 @@ export { type GemmChoice } from "./kernels/gemm-backend.ts";
 export { type CorruptionOptions } from "./corruption-watch.ts";
 export { type Fp8Scaling } from "./product-format.ts";
 export { type Recovery } from "./recover.ts";
+export { wholeModel } from "./stored-state.ts";
 export { checkPlan } from "./supported-plan.ts";
 export { type MeasuredLink, measureLink } from "./measure-link.ts";
 export { type MeasureOptions, measureOperators } from "./measure.ts";

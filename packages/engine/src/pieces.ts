@@ -1,124 +1,157 @@
 /**
- * The state of a model in pieces: what each rank holds of each tensor. Pieces of all ranks together
- * give whole tensors, whatever the layout, and whole tensors give every rank its part again.
+ * The state of a model in pieces: which boxes of which tensors lie where in a rank's memory. Pieces of
+ * all ranks together give whole tensors, whatever the layout, and those give every rank its part again.
  */
+import {
+  type Dtype,
+  type Region,
+  type RowMajor,
+  copyRegion,
+  flatRegions,
+  intersectRegions,
+} from "@trireme/checkpoint";
 import type { Bucket, Segment } from "./bucket.ts";
-import { type Slice, placePart, takePart } from "./slice.ts";
-import { type Tensor, elements, view } from "./tensor.ts";
+import { type Range, type Slice, partDims } from "./slice.ts";
+import { elements } from "./tensor.ts";
 
 /** What is kept of each parameter. */
 export type TensorKind = "value" | "gradient" | "firstMoment" | "secondMoment";
 
-/** Elements of a rank's part of a tensor, copied out. */
-export interface Piece {
+/** The kinds that a checkpoint has. */
+export const storedKinds = ["value", "firstMoment", "secondMoment"] as const;
+
+/** A box of a tensor, and where it begins in the rank's part. */
+interface Box {
+  readonly region: Region;
+  readonly local: readonly number[];
+}
+
+/** What lies together in a rank's memory of one tensor. */
+export interface HeldPart {
+  /** The name of the whole tensor in a checkpoint. */
   readonly name: string;
-  readonly kind: TensorKind;
+  readonly dtype: Dtype;
   /** Of the whole tensor. */
   readonly dims: readonly number[];
-  readonly slice: Slice | undefined;
-  /** Where the piece begins in the part that the slice cuts out. */
-  readonly from: number;
-  readonly values: Float32Array;
+  /** The bytes here: elements of the rank's part, from some element on. */
+  readonly memory: RowMajor;
+  /** The boxes of the whole tensor that these are. */
+  readonly boxes: readonly Box[];
 }
 
-/** A whole tensor of some kind. */
-export interface WholeTensor {
-  readonly name: string;
-  readonly kind: TensorKind;
-  readonly dims: readonly number[];
-  readonly values: Float32Array;
+/** Names of optimizer states are those of `@trireme/checkpoint`. */
+function storedName(name: string, kind: TensorKind): string {
+  if (kind === "firstMoment") return `optimizer.exp_avg.${name}`;
+  if (kind === "secondMoment") return `optimizer.exp_avg_sq.${name}`;
+  return name;
 }
 
-/** A tensor that a rank holds a part of. */
-export interface HeldTensor extends Pick<WholeTensor, "name" | "dims"> {
-  /** Kept, but not trained: it has no moments. */
-  readonly isState: boolean;
+/** Whether a name in a checkpoint is that of an optimizer's state. */
+export function isOptimizerState(name: string): boolean {
+  return name.startsWith("optimizer.");
 }
 
-/** Elements of a parameter in the segment that a rank updates. */
-interface Overlap {
-  readonly tensor: Tensor;
-  /** Where it begins in the rank's part of the parameter. */
-  readonly from: number;
-}
-
-function overlap(
-  block: Tensor,
-  segment: Segment,
-  offset: number,
-  size: number,
-): Overlap | undefined {
-  const begin = Math.max(offset, segment.start);
-  const count = Math.min(offset + size, segment.start + block.size) - begin;
-  if (count <= 0) return undefined;
-  const pointer = block.pointer + (begin - segment.start) * 4;
-  return { tensor: { pointer, dims: [count], size: count }, from: begin - offset };
-}
-
-/** Shapes of the pieces of some kind that a bucket speaks for, and where each begins in its segment. */
-export function pieceShapes(
-  { speaks, parameters, segment }: Bucket,
+/** The parts of a bucket's parameters within a range of its flat block, of one kind. */
+export function partsIn(
+  memory: WebAssembly.Memory,
+  { parameters, segment }: Bucket,
   kind: TensorKind,
-): (Omit<Piece, "values"> & { readonly at: number; readonly count: number })[] {
-  if (!speaks) return [];
+  { start, count }: Range,
+): HeldPart[] {
+  const block = segment[kind];
+  if (block.size === 0) return [];
   return parameters.flatMap(({ spec: { name, dims, slice }, offset, size }) => {
-    const found = overlap(segment[kind], segment, offset, size);
-    if (found === undefined) return [];
-    const at = (found.tensor.pointer - segment[kind].pointer) / 4;
-    return [{ name, kind, dims, slice, from: found.from, at, count: found.tensor.size }];
+    const begin = Math.max(offset, start);
+    const end = Math.min(offset + size, start + count);
+    if (begin >= end) return [];
+    const at = block.pointer + (begin - segment.start) * 4;
+    const bytes = new Uint8Array(memory.buffer, at, (end - begin) * 4);
+    const from = begin - offset;
+    const shape = partDims(dims, slice);
+    return [
+      {
+        name: storedName(name, kind),
+        dtype: "F32" as const,
+        dims,
+        memory: { bytes, shape, from },
+        boxes: boxesOf(dims, slice, from, end - offset),
+      },
+    ];
   });
 }
 
-/** The pieces that a bucket speaks for, copied. */
-export function piecesOf(
-  memory: WebAssembly.Memory,
-  { speaks, parameters, segment }: Bucket,
-  kinds: readonly TensorKind[],
-): Piece[] {
-  if (!speaks) return [];
-  return parameters.flatMap(({ spec: { name, dims, slice }, offset, size }) =>
-    kinds.flatMap((kind) => {
-      const found = overlap(segment[kind], segment, offset, size);
-      if (found === undefined) return [];
-      const values = view(memory, found.tensor).slice();
-      return [{ name, kind, dims, slice, from: found.from, values }];
+/** The range of a bucket's flat block that its segment is. */
+export function segmentRange({ start, value }: Segment): Range {
+  return { start, count: value.size };
+}
+
+/** The boxes of a tensor that elements [from, to) of a slice are. */
+function boxesOf(
+  dims: readonly number[],
+  slice: Slice | undefined,
+  from: number,
+  to: number,
+): readonly Box[] {
+  const shape = partDims(dims, slice);
+  const whole = from === 0 && to === elements(shape);
+  const held = slicedBoxes(dims, slice);
+  if (whole) return held;
+  const flat = flatRegions(shape, from, to);
+  return held.flatMap(({ region, local }) =>
+    flat.flatMap((range): Box[] => {
+      const shared = intersectRegions(range, { start: local, shape: region.shape });
+      if (shared === undefined) return [];
+      const start = shared.start.map((at, dim) => at - local[dim]! + region.start[dim]!);
+      return [{ region: { start, shape: shared.shape }, local: shared.start }];
     }),
   );
 }
 
-/** Whole tensors from the pieces of all ranks, by kind and name. Throws where some are missing. */
-export function assemble(pieces: Iterable<Piece>): WholeTensor[] {
-  const whole = new Map<string, WholeTensor & { missing: number }>();
-  for (const { name, kind, dims, slice, from, values } of pieces) {
-    const key = `${kind} ${name}`;
-    let into = whole.get(key);
-    if (into === undefined) {
-      const size = elements(dims);
-      into = { name, kind, dims, values: new Float32Array(size), missing: size };
-      whole.set(key, into);
-    }
-    placePart(into.values, dims, slice, from, values);
-    into.missing -= values.length;
-  }
-  for (const { name, kind, missing } of whole.values()) {
-    if (missing !== 0) throw new Error(`${missing} elements of the ${kind} of ${name} are missing`);
-  }
-  return [...whole.values()].map(({ name, kind, dims, values }) => ({ name, kind, dims, values }));
+function slicedBoxes(dims: readonly number[], slice: Slice | undefined): readonly Box[] {
+  const start = dims.map(() => 0);
+  if (slice === undefined) return [{ region: { start, shape: dims }, local: start }];
+  let held = 0;
+  return slice.ranges.map((range) => {
+    const region = {
+      start: start.with(slice.dim, range.start),
+      shape: dims.with(slice.dim, range.count),
+    };
+    const local = start.with(slice.dim, held);
+    held += range.count;
+    return { region, local };
+  });
 }
 
-/** Puts a bucket's parts of whole tensors in place: `find` gives one of a kind by name. */
-export function loadBucket(
-  memory: WebAssembly.Memory,
-  bucket: Bucket,
-  find: (name: string, kind: TensorKind) => Float32Array,
+/** Copies a box of a part to `bytes`, row-major. */
+export function readBox(
+  { memory, dims }: HeldPart,
+  { region, local }: Box,
+  bytes: Uint8Array,
 ): void {
-  const { parameters, segment } = bucket;
-  for (const { spec, offset, size } of parameters) {
-    for (const kind of ["value", "firstMoment", "secondMoment"] as const) {
-      const found = overlap(segment[kind], segment, offset, size);
-      if (found === undefined) continue;
-      const whole = find(spec.name, kind);
-      takePart(whole, spec.dims, spec.slice, found.from, view(memory, found.tensor));
-    }
-  }
+  const { shape } = region;
+  const to = { bytes, shape, from: 0 };
+  copyRegion(
+    memory,
+    local,
+    to,
+    dims.map(() => 0),
+    shape,
+    bytes.byteLength / elements(shape),
+  );
+}
+
+/** Copies what a box of a part shares with a stored one, whose bytes are row-major, into the part. */
+export function writeBox(
+  { memory }: HeldPart,
+  box: Box,
+  stored: { readonly region: Region; readonly bytes: Uint8Array },
+): void {
+  const shared = intersectRegions(box.region, stored.region);
+  if (shared === undefined) return;
+  const { bytes, region } = stored;
+  const source = { bytes, shape: region.shape, from: 0 };
+  const inSource = shared.start.map((at, dim) => at - region.start[dim]!);
+  const inPart = shared.start.map((at, dim) => at - box.region.start[dim]! + box.local[dim]!);
+  const width = bytes.byteLength / elements(region.shape);
+  copyRegion(source, inSource, memory, inPart, shared.shape, width);
 }

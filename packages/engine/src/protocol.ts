@@ -3,15 +3,18 @@ import type { SharedMemory } from "@trireme/collectives";
 import type { Model, Plan } from "@trireme/workload";
 import type { CorruptionOptions } from "./corruption-watch.ts";
 import type { GenerateOptions } from "./generate.ts";
+import type { GradientPiece } from "./gradient-pieces.ts";
 import type { GemmChoice } from "./kernels/gemm-backend.ts";
 import type { RankCopies } from "./memory-copies.ts";
 import type { AdamWOptions } from "./optimizer.ts";
 import type { RouterOptions } from "./experts/router.ts";
-import type { HeldTensor, Piece, TensorKind, WholeTensor } from "./pieces.ts";
 import type { Fp8Scaling } from "./product-format.ts";
 import type { RankStep } from "./rank.ts";
 import type { ActionSeconds } from "./stage-rehearsal.ts";
+import type { RankFileMemory } from "./snapshot-files.ts";
 import type { StartGate } from "./start-gate.ts";
+import type { StateFileLayout } from "./state-file.ts";
+import type { StateTensor } from "./stored-state.ts";
 
 /** What a thread needs to become a rank. */
 export interface RankSeed {
@@ -52,10 +55,12 @@ export type Request =
     }
   | { readonly kind: "evaluate"; readonly batch: Int32Array }
   | { readonly kind: "generate"; readonly options: GenerateOptions }
-  /** The pieces of the model's tensors that each rank speaks for. */
-  | { readonly kind: "collect"; readonly tensors: readonly TensorKind[] }
-  /** Whole tensors, in shared memory, of which each rank takes its part. */
-  | { readonly kind: "load"; readonly tensors: readonly WholeTensor[] }
+  /** The pieces of gradients that each rank speaks for. */
+  | { readonly kind: "gradients" }
+  /** Each rank writes its file of a snapshot into the memory that is its own. */
+  | { readonly kind: "snapshot"; readonly files: readonly RankFileMemory[] }
+  /** The tensors of a snapshot, of which each rank takes its parts. */
+  | { readonly kind: "load"; readonly state: ReadonlyMap<string, StateTensor> }
   /** What the rank's memory holds. */
   | { readonly kind: "memory" };
 
@@ -68,8 +73,8 @@ export interface Turn {
 export type Value =
   | {
       readonly kind: "ready";
-      /** What the rank holds a part of, by whole dims. */
-      readonly tensors: readonly HeldTensor[];
+      /** The rank's file of a snapshot. */
+      readonly file: StateFileLayout;
       /** Of the rank's memory so far. */
       readonly bytes: number;
       readonly copies: RankCopies | undefined;
@@ -77,7 +82,8 @@ export type Value =
   | ({ readonly kind: "train"; readonly spans: Float64Array; readonly strikes: number } & RankStep)
   | { readonly kind: "evaluate"; readonly lossSum: number }
   | { readonly kind: "generate"; readonly tokens: Int32Array }
-  | { readonly kind: "collect"; readonly pieces: readonly Piece[] }
+  | { readonly kind: "gradients"; readonly pieces: readonly GradientPiece[] }
+  | { readonly kind: "snapshot" }
   | { readonly kind: "load" }
   | { readonly kind: "memory"; readonly bytes: number };
 

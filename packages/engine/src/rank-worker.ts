@@ -9,12 +9,14 @@ import type { Bucket } from "./bucket.ts";
 import { createKernels } from "./kernels/kernels.ts";
 import { withBackend } from "./kernels/gemm-backend.ts";
 import { createRankMemory } from "./rank-memory.ts";
+import { gradientPieces } from "./gradient-pieces.ts";
+import { loadState } from "./load-state.ts";
 import { MemoryCopies } from "./memory-copies.ts";
-import { type WholeTensor, loadBucket, piecesOf } from "./pieces.ts";
 import type { Failure, RankSeed, Request, Turn, Value } from "./protocol.ts";
 import { Rank } from "./rank.ts";
 import { planSchedule } from "./plan-schedule.ts";
 import { awaitGate } from "./start-gate.ts";
+import { StateFile, storedParts } from "./state-file.ts";
 import { Pool } from "./pool.ts";
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the main thread sends nothing else
@@ -59,15 +61,16 @@ function answer(rank: Rank, request: Request): Value {
       return { kind: "evaluate", lossSum: rank.evaluate(request.batch) };
     case "generate":
       return { kind: "generate", tokens: rank.generate(request.options) };
-    case "collect": {
-      const { tensors } = request;
-      return {
-        kind: "collect",
-        pieces: allBuckets(rank).flatMap((b) => piecesOf(memory, b, tensors)),
-      };
+    case "gradients":
+      return { kind: "gradients", pieces: rank.buckets.flatMap((b) => gradientPieces(memory, b)) };
+    case "snapshot": {
+      const into = request.files[number];
+      if (into !== undefined) file.write(into);
+      return { kind: "snapshot" };
     }
     case "load":
-      load(rank, request.tensors);
+      loadState(memory, allBuckets(rank), request.state);
+      rank.shareValues();
       copies?.clear();
       return { kind: "load" };
     case "memory":
@@ -77,14 +80,6 @@ function answer(rank: Rank, request: Request): Value {
 
 function allBuckets(rank: Rank): Bucket[] {
   return [...rank.buckets, ...rank.states];
-}
-
-function load(rank: Rank, tensors: readonly WholeTensor[]): void {
-  const byKey = new Map(tensors.map((t) => [`${t.kind} ${t.name}`, t.values]));
-  for (const bucket of allBuckets(rank)) {
-    loadBucket(memory, bucket, (name, kind) => byKey.get(`${kind} ${name}`)!);
-  }
-  rank.shareValues();
 }
 
 /** Runs what may fail; a failure is told to the peers at once, so that none waits for this rank. */
@@ -100,19 +95,20 @@ function attempt(what: () => Value): Value | Failure {
 }
 
 let rank: Rank;
+let file: StateFile;
 let copies: MemoryCopies | undefined;
 parentPort!.postMessage(
   attempt(() => {
     rank = build();
+    file = new StateFile(storedParts(memory, allBuckets(rank)));
     const { peers } = seed;
     if (peers !== undefined) {
       const [peer, source] = [peers[number]!, peers.indexOf(number)];
-      copies = new MemoryCopies(communicator, memory, allBuckets(rank), peer, source);
+      copies = new MemoryCopies(communicator, file, peer, source);
     }
-    const specs = allBuckets(rank).flatMap(({ parameters }) => parameters.map(({ spec }) => spec));
     return {
       kind: "ready",
-      tensors: specs.map(({ name, dims, role }) => ({ name, dims, isState: role === "state" })),
+      file: file.layout,
       bytes: pool.peak,
       copies: copies?.copies,
     };

@@ -2,8 +2,7 @@
 import { type MemoryCopy, recoverFromMemory } from "@trireme/checkpoint";
 import type { Snapshot } from "@trireme/runtime";
 import type { HeldCopies, RankCopies } from "./memory-copies.ts";
-import { type Piece, assemble } from "./pieces.ts";
-import { snapshotOf } from "./stored-parameters.ts";
+import type { RankFileMemory, SnapshotFiles } from "./snapshot-files.ts";
 
 /** A state that came back from memory, or why it must come from storage. */
 export type Recovery =
@@ -11,9 +10,13 @@ export type Recovery =
   | { readonly ok: false; readonly reason: string };
 
 /** Puts the state together; the memory of the ranks in `lost` is gone with them. */
-export function recover(copies: readonly RankCopies[], lost: ReadonlySet<number>): Recovery {
+export function recover(
+  copies: readonly RankCopies[],
+  lost: ReadonlySet<number>,
+  files: SnapshotFiles,
+): Recovery {
   const found: MemoryCopy[] = [];
-  const places = new Map<string, Float32Array>();
+  const places = new Map<string, SharedArrayBuffer>();
   copies.forEach(({ own, held }, host) => {
     for (const { rank, buffers, steps } of [own, held] satisfies HeldCopies[]) {
       buffers.forEach((buffer, i) => {
@@ -28,12 +31,10 @@ export function recover(copies: readonly RankCopies[], lost: ReadonlySet<number>
   const recovery = recoverFromMemory(found, homes, lost);
   if (!recovery.ok) return recovery;
   const { step, hosts } = recovery;
-  const pieces = copies.flatMap(({ layout }, rank): Piece[] => {
+  const ranks = copies.map((_, rank): RankFileMemory => {
+    const size = files.rankSize(rank);
     const buffer = places.get([rank, step, hosts[rank]!].join())!;
-    return layout.map(({ at, count, ...piece }) => ({
-      ...piece,
-      values: buffer.subarray(at, at + count),
-    }));
+    return size === 0 ? undefined : new Uint8Array(buffer, 0, size);
   });
-  return { ok: true, snapshot: snapshotOf(assemble(pieces), step) };
+  return { ok: true, snapshot: { step, files: files.withIndex(ranks) } };
 }

@@ -49,36 +49,3 @@ export function runsOf(dims: readonly number[], slice: Slice | undefined): reado
   }
   return runs;
 }
-
-/** Copies elements `from`..`from + values.length` of the part into the whole. */
-export function placePart(
-  whole: Float32Array,
-  dims: readonly number[],
-  slice: Slice | undefined,
-  from: number,
-  values: Float32Array,
-): void {
-  for (const run of runsOf(dims, slice)) {
-    const begin = Math.max(run.part, from);
-    const end = Math.min(run.part + run.length, from + values.length);
-    if (begin >= end) continue;
-    whole.set(values.subarray(begin - from, end - from), run.whole + begin - run.part);
-  }
-}
-
-/** Fills `into` with elements `from`.. of the part of the whole. */
-export function takePart(
-  whole: Float32Array,
-  dims: readonly number[],
-  slice: Slice | undefined,
-  from: number,
-  into: Float32Array,
-): void {
-  for (const run of runsOf(dims, slice)) {
-    const begin = Math.max(run.part, from);
-    const end = Math.min(run.part + run.length, from + into.length);
-    if (begin >= end) continue;
-    const start = run.whole + begin - run.part;
-    into.set(whole.subarray(start, start + end - begin), begin - from);
-  }
-}

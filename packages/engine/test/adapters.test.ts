@@ -1,21 +1,27 @@
 import { type TensorEntry, decodeSafetensors, encodeSafetensors } from "@trireme/checkpoint";
+import { wholeModel } from "@trireme/engine";
 import type { ResolvedRun } from "@trireme/run";
 import type { Snapshot } from "@trireme/runtime";
 import type { AdapterTarget } from "@trireme/workload";
 import { expect, test } from "vitest";
 import { adapted, adaptedForms } from "./adapted-run.ts";
 import { llama } from "./equality.ts";
-import { smallBatch, smallRun, trainSteps, withRuntime } from "./small-run.ts";
+import { smallBatch, smallRun, takeSnapshot, trainSteps, withRuntime } from "./small-run.ts";
 
-/** Tensors of a snapshot's model file by name. */
-function tensorsOf({ files }: Snapshot): Map<string, Float32Array> {
-  const { bytes } = files.find(({ name }) => name === "model.safetensors")!;
+/** Weights of a snapshot by name. */
+function tensorsOf(snapshot: Snapshot): Map<string, Float32Array> {
   return new Map(
-    decodeSafetensors(bytes).tensors.map(({ name, data }) => [
+    decodeSafetensors(wholeModel(snapshot)).tensors.map(({ name, data }) => [
       name,
       new Float32Array(Uint8Array.from(data).buffer),
     ]),
   );
+}
+
+/** A file of one rank without its weights. */
+function momentsOf(bytes: Uint8Array): Uint8Array {
+  const { tensors } = decodeSafetensors(bytes);
+  return encodeSafetensors(tensors.filter(({ name }) => name.startsWith("optimizer.")));
 }
 
 /** First column of each target in the result of its matrix of a model, see `ffn`. */
@@ -30,7 +36,7 @@ function firstColumn(run: ResolvedRun, target: AdapterTarget): number {
 function merged(run: ResolvedRun, plain: Snapshot, tuned: Snapshot): Snapshot {
   const { rank } = run.model.adapter!;
   const values = tensorsOf(tuned);
-  const entries = decodeSafetensors(plain.files[0]!.bytes).tensors.map((entry): TensorEntry => {
+  const entries = decodeSafetensors(wholeModel(plain)).tensors.map((entry): TensorEntry => {
     const whole = values.get(entry.name)!.slice();
     const [inputs = 0, outputs = 0] = entry.shape;
     const matrix = entry.name.replace(/\.weight$/, "");
@@ -50,8 +56,11 @@ function merged(run: ResolvedRun, plain: Snapshot, tuned: Snapshot): Snapshot {
     }
     return { ...entry, data: new Uint8Array(whole.buffer) };
   });
-  const model = { ...plain.files[0]!, bytes: encodeSafetensors(entries, {}) };
-  return { ...plain, files: [model, ...plain.files.slice(1)] };
+  // Whole tensors in a file of their own, and the moments as they were.
+  const moments = plain.files.filter(({ name }) => name !== "index.json");
+  const state = moments.map((file) => ({ ...file, bytes: momentsOf(file.bytes) }));
+  const model = { name: "model.safetensors", bytes: encodeSafetensors(entries, {}) };
+  return { ...plain, files: [model, ...state] };
 }
 
 test.each(adaptedForms)(
@@ -59,12 +68,12 @@ test.each(adaptedForms)(
   async (_, form, targets) => {
     const run = adapted(form, targets);
     const [before, losses, tuned, evaluated] = await withRuntime(run, async (runtime) => {
-      const first = await runtime.snapshot();
+      const first = await takeSnapshot(runtime);
       const all = await trainSteps(runtime, 0, 25);
       return [
         first,
         all,
-        await runtime.snapshot(),
+        await takeSnapshot(runtime),
         await runtime.evaluate(smallBatch(99)),
       ] as const;
     });
@@ -78,7 +87,7 @@ test.each(adaptedForms)(
       [...now.keys()].filter((name) => name.includes(".lora_")),
     );
     await withRuntime(smallRun({}, form), async (runtime) => {
-      const plain = await runtime.snapshot();
+      const plain = await takeSnapshot(runtime);
       // B begins at 0: the adapted model is the plain one.
       const start = await runtime.evaluate(smallBatch(0));
       expect(Math.abs(start.loss - losses[0]!)).toBeLessThan(1e-6);

@@ -3,6 +3,7 @@ import { createRng } from "@trireme/core";
 import type { Batch } from "@trireme/dataloader";
 import { type EmbeddedRuntime, embeddedRuntime } from "@trireme/engine";
 import { type ResolvedRun, defineRun } from "@trireme/run";
+import type { Snapshot } from "@trireme/runtime";
 import { type ModelOptions, type Plan, defineModel, definePlan } from "@trireme/workload";
 
 export const sequence = 16;
@@ -73,4 +74,11 @@ export async function trainSteps(
     losses.push((await runtime.step({ step, batch: smallBatch(step), learningRate })).loss);
   }
   return losses;
+}
+
+/** A snapshot whose bytes are all there. */
+export async function takeSnapshot(runtime: EmbeddedRuntime): Promise<Snapshot> {
+  const { step, files, taken } = await runtime.snapshot();
+  await taken;
+  return { step, files };
 }

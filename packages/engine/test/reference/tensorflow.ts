@@ -7,6 +7,7 @@ import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
 import { decodeSafetensors } from "@trireme/checkpoint";
+import { wholeModel } from "@trireme/engine";
 import type { ResolvedRun } from "@trireme/run";
 import type { Snapshot } from "@trireme/runtime";
 import { nanoGptBatch, rateOf, samples, sequence } from "./nano-gpt.ts";
@@ -100,9 +101,8 @@ function lossOf(tf: TensorFlow, run: ResolvedRun, first: Snapshot): (tokens: Int
   const { heads, hidden, layers, vocab, normEpsilon } = run.model;
   const rows = samples * sequence;
   const width = hidden / heads;
-  const { bytes } = first.files.find(({ name }) => name === "model.safetensors")!;
   const weights = new Map(
-    decodeSafetensors(bytes).tensors.map(({ name, shape, data }) => {
+    decodeSafetensors(wholeModel(first)).tensors.map(({ name, shape, data }) => {
       const values = new Float32Array(Uint8Array.from(data).buffer);
       return [name, tf.variable(tf.tensor(values, shape), true, name)];
     }),

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { decodeSafetensors } from "@trireme/checkpoint";
+import { wholeModel } from "@trireme/engine";
 import type { ResolvedRun } from "@trireme/run";
 import type { Snapshot } from "@trireme/runtime";
 import { nanoGptBatch, rateOf, samples } from "./nano-gpt.ts";
@@ -66,10 +67,7 @@ export function trainByTorch(
       threads: 1,
     };
     writeFileSync(join(directory, "setting.json"), JSON.stringify(setting));
-    writeFileSync(
-      join(directory, "model.safetensors"),
-      first.files.find(({ name }) => name === "model.safetensors")!.bytes,
-    );
+    writeFileSync(join(directory, "model.safetensors"), wholeModel(first));
     const batches = indices.map((step) => new Uint8Array(nanoGptBatch(step).tokens.buffer));
     writeFileSync(join(directory, "batches.i32"), Buffer.concat(batches));
     // Whatever library makes the products, it gets the one thread too.

@@ -3,7 +3,14 @@ import { expect, test } from "vitest";
 import { createRng } from "@trireme/core";
 import { embeddedRuntime } from "@trireme/engine";
 import type { Snapshot } from "@trireme/runtime";
-import { learningRate, smallBatch, smallRun, trainSteps, withRuntime } from "../small-run.ts";
+import {
+  learningRate,
+  smallBatch,
+  smallRun,
+  takeSnapshot,
+  trainSteps,
+  withRuntime,
+} from "../small-run.ts";
 
 const kills = 100;
 
@@ -26,7 +33,7 @@ test(`${kills} kills in a row, each recovered from memory, end with the bits of 
     const loss = await dying;
     if (loss !== undefined) losses.set(done++, loss);
     // Until a request fails, nobody has seen the death.
-    await expect(runtime.snapshot()).rejects.toThrow(/rank \d|start\(run\)/);
+    await expect(takeSnapshot(runtime)).rejects.toThrow(/rank \d|start\(run\)/);
     const recovery = runtime.recover();
     if (!recovery.ok) throw new Error(recovery.reason);
     // A step may be whole in memory although its result was never told.
@@ -37,7 +44,7 @@ test(`${kills} kills in a row, each recovered from memory, end with the bits of 
   await withRuntime(run, async (straight) => {
     const wanted = await trainSteps(straight, 0, done);
     for (const [at, loss] of losses) expect(loss).toBe(wanted[at]);
-    expect((await straight.snapshot()).files).toEqual(snapshot!.files);
+    expect((await takeSnapshot(straight)).files).toEqual(snapshot!.files);
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { nanoGpt, nanoGptBatch, rateOf } from "../reference/nano-gpt.ts";
 import { torchAdvice, torchPython, trainByTorch } from "../reference/torch.ts";
-import { withRuntime } from "../small-run.ts";
+import { takeSnapshot, withRuntime } from "../small-run.ts";
 
 const python = torchPython();
 const steps = 100;
@@ -13,7 +13,7 @@ test.skipIf(python === undefined)(
   async () => {
     const run = nanoGpt();
     await withRuntime(run, async (runtime) => {
-      const torch = trainByTorch(python!, run, await runtime.snapshot(), steps);
+      const torch = trainByTorch(python!, run, await takeSnapshot(runtime), steps);
       const losses: number[] = [];
       for (let step = 0; step < steps; step++) {
         const batch = nanoGptBatch(step);

@@ -1,0 +1,48 @@
+/** Gradients as whole tensors, from the pieces that ranks send. */
+import { type Region, copyRegion } from "@trireme/checkpoint";
+import type { Bucket } from "./bucket.ts";
+import { partsIn, readBox, segmentRange } from "./pieces.ts";
+import { elements } from "./tensor.ts";
+
+/** A box of a parameter's gradient, copied out. */
+export interface GradientPiece {
+  readonly name: string;
+  /** Of the whole parameter. */
+  readonly dims: readonly number[];
+  readonly region: Region;
+  readonly values: Float32Array<ArrayBuffer>;
+}
+
+/** The boxes that a bucket speaks for. */
+export function gradientPieces(memory: WebAssembly.Memory, bucket: Bucket): GradientPiece[] {
+  if (!bucket.speaks) return [];
+  return partsIn(memory, bucket, "gradient", segmentRange(bucket.segment)).flatMap((part) =>
+    part.boxes.map((box) => {
+      const { name, dims } = part;
+      const values = new Float32Array(elements(box.region.shape));
+      readBox(part, box, new Uint8Array(values.buffer));
+      return { name, dims, region: box.region, values };
+    }),
+  );
+}
+
+/** Whole gradients by parameter from the pieces of all ranks. */
+export function wholeGradients(pieces: Iterable<GradientPiece>): ReadonlyMap<string, Float32Array> {
+  const whole = new Map<string, Float32Array<ArrayBuffer>>();
+  for (const { name, dims, region, values } of pieces) {
+    const into = whole.get(name) ?? new Float32Array(elements(dims));
+    whole.set(name, into);
+    const { start, shape } = region;
+    const source = { bytes: new Uint8Array(values.buffer), shape, from: 0 };
+    const target = { bytes: new Uint8Array(into.buffer), shape: dims, from: 0 };
+    copyRegion(
+      source,
+      shape.map(() => 0),
+      target,
+      start,
+      shape,
+      4,
+    );
+  }
+  return whole;
+}
