@@ -9,7 +9,8 @@
  *   backward what is left of forward and backward together. FlashAttention-1 stands for Triton's kernel of 2023
  *   too, which was somewhat faster; its Hopper numbers follow from long-sequence rows of MosaicML's table.
  * - `demand`: from the clock that a generation keeps in training under its power limit; one number
- *   each, set on H100 so that NeMo's bf16 rows have no bias, on Blackwell likewise, and on A100 by its clock.
+ *   each, set on H100 so that NeMo's bf16 rows have no bias, on B200 so that Megatron-Bridge's dense 8-bit ones have
+ *   next to none (79 % of its clock), and on A100 by its clock.
  * - `grouped`: DeepGEMM's grouped kernels on Hopper reach what its single ones do; PyTorch's on Blackwell, written
  *   for Hopper, half (torchao's grouped benchmarks on B200).
  * - `call`: a cuBLAS call from C++, a few microseconds of CUDA and as much of the library's.
@@ -41,7 +42,7 @@ export interface Characteristics {
     /** Kernels of an earlier generation than the device's best. */
     readonly older: Readonly<Partial<Record<1 | 2 | 3, AttentionFractions>>>;
   };
-  /** Power that matrix products on random data would take at the full clock, were there no limit; 0 where unknown. */
+  /** Power that matrix products on random data would take at the full clock of the part in `power-limit.ts`; 0 where unknown. */
   readonly demand: Watts;
   /** Of the memory bandwidth, by a kernel that streams. */
   readonly memory: number;
@@ -102,7 +103,7 @@ const known: Readonly<Record<string, Characteristics>> = {
     ...gpu,
     quantised: 0.74,
     grouped: 0.5,
-    demand: 1590,
+    demand: 1900,
     matrix: 0.78,
     attention: {
       wide: [0.5, 0.5],
@@ -163,13 +164,3 @@ const onGrace: ReadonlyMap<Characteristics, Characteristics> = new Map(
     { ...c, dispatch: grace * c.dispatch, call: grace * c.call },
   ]),
 );
-
-/**
- * Fraction of the full clock that a device holds through a training step. Under a power limit the
- * clock settles where idle + (demand − idle) c³ meets it: dynamic power goes with frequency and
- * the square of a voltage that follows it.
- */
-export function sustainedClock(a: Accelerator): number {
-  const { demand } = characteristics(a);
-  return demand <= a.tdp ? 1 : Math.cbrt((a.tdp - a.idlePower) / (demand - a.idlePower));
-}

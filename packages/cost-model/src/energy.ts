@@ -8,8 +8,8 @@
 import { type Joules, TriremeError, type Watts } from "@trireme/core";
 import { type Cluster, hostOf } from "@trireme/topology";
 import { type Plan, ranks } from "@trireme/workload";
-import { characteristics } from "./characteristics.ts";
 import type { Cost } from "./estimate.ts";
+import { powerDemand } from "./power-limit.ts";
 
 /** What the building adds to the devices; each may be replaced by what is known of a site. */
 export interface EnergyOptions {
@@ -57,7 +57,7 @@ export function stepEnergy(
       );
     }
   }
-  const { demand } = characteristics(a);
+  const demand = powerDemand(a);
   const busy = demand === 0 ? a.tdp : Math.min(a.tdp, Math.max(demand, a.idlePower));
   const waiting = a.idlePower + polling * (busy - a.idlePower);
   const computing = Math.min(1, (cost.breakdown.compute + cost.breakdown.optimizer) / cost.step);

@@ -1,4 +1,4 @@
-export { type Characteristics, characteristics, sustainedClock } from "./characteristics.ts";
+export { type Characteristics, characteristics } from "./characteristics.ts";
 export { type Pricer, type RooflineOptions, measuredPricer, rooflinePricer } from "./pricer.ts";
 export { type Interval, type PredictedKind, interval } from "./interval.ts";
 export { type Communication } from "./groups.ts";
@@ -26,6 +26,7 @@ export {
   estimate,
   estimator,
 } from "./estimate.ts";
+export { sustainedClock } from "./power-limit.ts";
 export { stageActivations, stageWorkspace } from "./activation-memory.ts";
 export { expertLoad } from "./expert-load.ts";
 export { type EnergyOptions, type StepEnergy, stepEnergy } from "./energy.ts";

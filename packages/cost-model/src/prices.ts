@@ -13,10 +13,10 @@ import {
   stageParameters,
 } from "@trireme/workload";
 import { type BlockPrices, type UpdateTimes, blockPrices } from "./block-prices.ts";
-import { sustainedClock } from "./characteristics.ts";
 import { loadedPricer } from "./expert-load.ts";
 import { type Communication, type Network, communication, network } from "./groups.ts";
 import { type Held, type MemoryOverhead, heldByKind } from "./memory.ts";
+import { sustainedClock } from "./power-limit.ts";
 import { type Pricer, rooflinePricer } from "./pricer.ts";
 import { shapeKey } from "./shape-key.ts";
 import { type StageCosts, stageCosts } from "./stage-costs.ts";
