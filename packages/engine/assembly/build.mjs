@@ -15,7 +15,7 @@ const folder = fileURLToPath(new URL(".", import.meta.url));
 export const modules = {
   kernels: { entry: "index.ts", features: "simd,threads", file: "module.ts", name: "kernelModule" },
   fused: {
-    entry: "fused.ts",
+    entry: "index.ts",
     features: "simd,threads,relaxed-simd",
     file: "fused-module.ts",
     name: "fusedModule",

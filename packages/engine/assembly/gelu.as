@@ -4,7 +4,7 @@
  * number without the cancellation of 1 + tanh u for negative x.
  */
 
-import { exp24, loadPartial, storePartial } from "./vector-math";
+import { exp24, loadPartial, multiplyAdd, storePartial } from "./vector-math";
 
 const TWICE_ROOT: f32 = 1.5957691216057308; // 2 sqrt(2/pi), of 2u
 const CUBIC_SLOPE: f32 = 0.134145; // 3 * 0.044715
@@ -17,7 +17,7 @@ const CUBIC: f32 = -0.1029432396; // LINEAR * 0.044715
 @inline
 function gate4(x: v128, square: v128): v128 {
   const one = f32x4.splat(1);
-  const slope = f32x4.add(f32x4.splat(LINEAR), f32x4.mul(f32x4.splat(CUBIC), square));
+  const slope = multiplyAdd(f32x4.splat(CUBIC), square, f32x4.splat(LINEAR));
   return f32x4.div(one, f32x4.add(one, exp24(f32x4.mul(x, slope))));
 }
 
@@ -34,9 +34,9 @@ function geluSlope4(x: v128): v128 {
   const one = f32x4.splat(1);
   const square = f32x4.mul(x, x);
   const s = gate4(x, square);
-  const cubic = f32x4.add(one, f32x4.mul(f32x4.splat(CUBIC_SLOPE), square));
+  const cubic = multiplyAdd(f32x4.splat(CUBIC_SLOPE), square, one);
   const slope = f32x4.mul(f32x4.mul(f32x4.splat(TWICE_ROOT), x), cubic);
-  return f32x4.add(s, f32x4.mul(f32x4.mul(s, f32x4.sub(one, s)), slope));
+  return multiplyAdd(f32x4.mul(s, f32x4.sub(one, s)), slope, s);
 }
 
 /** y = gelu(x). y may be x. */

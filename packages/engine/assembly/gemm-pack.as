@@ -4,6 +4,7 @@
  * with zeros.
  */
 
+import { TALL_ROWS } from "./gemm-tall-tile";
 import { TILE_COLUMNS, TILE_ROWS } from "./gemm-tile";
 import { loadPartial } from "./vector-math";
 
@@ -32,10 +33,19 @@ export function packB(
   }
 }
 
-/** Packs A stored as [k, m] into panels of TILE_ROWS neighbours for each k. */
+/**
+ * Packs A stored as [k, m] into panels of TILE_ROWS neighbours for each k; in the fused module into
+ * panels of TALL_ROWS first, as many as m has.
+ */
 export function packTransposedA(target: usize, a: usize, stride: usize, k: i32, m: i32): void {
   const panelBytes = (<usize>(k * TILE_ROWS)) << 2;
   let i: i32 = 0;
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    for (; i + TALL_ROWS <= m; i += TALL_ROWS) {
+      packTallPanel(target, a + ((<usize>i) << 2), stride, k);
+      target += (<usize>(k * TALL_ROWS)) << 2;
+    }
+  }
   for (; i + 4 * TILE_ROWS <= m; i += 4 * TILE_ROWS) {
     packFourPanels(target, panelBytes, a + ((<usize>i) << 2), stride, k);
     target += 4 * panelBytes;
@@ -62,6 +72,16 @@ function packTwoPanels(
     v128.store(second, v128.load(source, 48), 16);
     source += stride;
     target += 32;
+  }
+}
+
+/** Six columns to a panel. */
+function packTallPanel(target: usize, source: usize, stride: usize, k: i32): void {
+  for (let p = 0; p < k; p++) {
+    v128.store(target, v128.load(source));
+    store<u64>(target, load<u64>(source, 16), 16);
+    source += stride;
+    target += TALL_ROWS * 4;
   }
 }
 

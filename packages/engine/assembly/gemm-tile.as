@@ -6,18 +6,10 @@
  * arithmetic, so that larger tiles and unrolled loops spill (6 x 8 ran at half the speed).
  */
 
-import { loadPartial, storePartial } from "./vector-math";
+import { loadPartial, multiplyAdd, storePartial } from "./vector-math";
 
 export const TILE_ROWS: i32 = 4;
 export const TILE_COLUMNS: i32 = 8;
-
-/** x y + sum: rounded twice, or, in the fused module, once where the processor does that. */
-// @ts-ignore: decorator
-@inline
-function multiplyAdd(x: v128, y: v128, sum: v128): v128 {
-  if (ASC_FEATURE_RELAXED_SIMD) return f32x4.relaxed_madd(x, y, sum);
-  return f32x4.add(sum, f32x4.mul(x, y));
-}
 
 /**
  * C[rows, n] = alpha * A B + beta * C for at most TILE_ROWS rows of A as stored, each with its k
@@ -159,9 +151,10 @@ export function multiplyColumns(
   }
 }
 
+/** c[8] = alpha * x + beta * c. */
 // @ts-ignore: decorator
 @inline
-function storeRow(c: usize, x0: v128, x1: v128, alpha: f32, beta: f32): void {
+export function storeRow(c: usize, x0: v128, x1: v128, alpha: f32, beta: f32): void {
   const factor = f32x4.splat(alpha);
   let y0 = f32x4.mul(factor, x0);
   let y1 = f32x4.mul(factor, x1);

@@ -5,6 +5,7 @@
  */
 
 import { packB, packTransposedA } from "./gemm-pack";
+import { multiplyTallColumns, multiplyTallRows, TALL_ROWS } from "./gemm-tall-tile";
 import { multiplyColumns, multiplyRows, TILE_COLUMNS, TILE_ROWS } from "./gemm-tile";
 
 /** Greatest depth of a block. */
@@ -15,6 +16,9 @@ const BLOCK_N: i32 = 768;
 const BLOCK_M: i32 = 256;
 /** Floats of B that stay in the first-level cache while BLOCK_M rows of A pass: 24 KiB. */
 const STRIP: i32 = 6144;
+
+/** Rows of a block of A are a multiple, so that only the last block is not of whole tiles. */
+const ROW_STEP: i32 = ASC_FEATURE_RELAXED_SIMD ? 2 * TALL_ROWS : TILE_ROWS;
 
 export const TILE_BYTES: i32 = TILE_ROWS * TILE_COLUMNS * 4;
 
@@ -36,7 +40,7 @@ export function gemmWorkspace(m: i32, n: i32, k: i32): i32 {
   if (m <= 0 || n <= 0 || k <= 0) return 0;
   const kc = min(k, BLOCK_K);
   const packed =
-    kc * (roundUp(min(n, BLOCK_N), TILE_COLUMNS) + roundUp(min(m, BLOCK_M), TILE_ROWS));
+    kc * (roundUp(min(n, BLOCK_N), TILE_COLUMNS) + roundUp(min(m, BLOCK_M), ROW_STEP) + TILE_ROWS);
   return (packed << 2) + TILE_BYTES;
 }
 
@@ -67,14 +71,13 @@ export function gemm(
   }
   const blockK = blockSize(k, BLOCK_K, 1);
   const blockN = blockSize(n, BLOCK_N, TILE_COLUMNS);
-  const blockM = blockSize(m, BLOCK_M, TILE_ROWS);
+  const blockM = blockSize(m, BLOCK_M, ROW_STEP);
   const spill = workspace;
   const panels = spill + TILE_BYTES;
   const packedA = panels + ((<usize>(blockK * roundUp(min(n, blockN), TILE_COLUMNS))) << 2);
   for (let p = 0; p < k; p += blockK) {
     const kc = min(blockK, k - p);
     const panelBytes = (<usize>(kc * TILE_COLUMNS)) << 2;
-    const aTileBytes = (<usize>(kc * TILE_ROWS)) << 2;
     const strip = max(TILE_COLUMNS, (STRIP / kc) & -TILE_COLUMNS);
     const keep: f32 = p == 0 ? beta : 1;
     for (let j = 0; j < n; j += blockN) {
@@ -100,8 +103,6 @@ export function gemm(
               kc,
               alpha,
               packedA,
-              TILE_ROWS * 4,
-              aTileBytes,
               panel,
               panelBytes,
               keep,
@@ -135,7 +136,7 @@ export function gemm(
  * C[m, n] = alpha * A B + beta * C: A as stored, with rows of contiguous k; B packed with a depth of
  * at least k, `panelBytes` from one panel to the next. Strides are bytes.
  */
-export function multiplyPanels(
+function multiplyPanels(
   m: i32,
   n: i32,
   k: i32,
@@ -149,7 +150,24 @@ export function multiplyPanels(
   cStride: usize,
   spill: usize,
 ): void {
-  for (let i = 0; i < m; i += TILE_ROWS) {
+  let i: i32 = 0;
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    const whole = n & -TILE_COLUMNS;
+    const rest = n - whole;
+    const last = panels + <usize>(whole / TILE_COLUMNS) * panelBytes;
+    for (; i + TALL_ROWS <= m; i += TALL_ROWS) {
+      multiplyTallRows(a, aStride, panels, panelBytes, whole, k, alpha, beta, c, cStride);
+      for (let row = 0; rest > 0 && row < TALL_ROWS; row += TILE_ROWS) {
+        const from = a + <usize>row * aStride;
+        const edge = c + <usize>row * cStride + ((<usize>whole) << 2);
+        const rows = min(TILE_ROWS, TALL_ROWS - row);
+        multiplyRows(from, aStride, last, 0, rows, rest, k, alpha, beta, edge, cStride, spill);
+      }
+      a += TALL_ROWS * aStride;
+      c += TALL_ROWS * cStride;
+    }
+  }
+  for (; i < m; i += TILE_ROWS) {
     const rows = min(TILE_ROWS, m - i);
     multiplyRows(a, aStride, panels, panelBytes, rows, n, k, alpha, beta, c, cStride, spill);
     a += TILE_ROWS * aStride;
@@ -157,19 +175,13 @@ export function multiplyPanels(
   }
 }
 
-/**
- * C[m, n] = alpha * transpose(A) B + beta * C. `aStride` leads from one k of A to the next,
- * `aTileBytes` from one tile of rows to the next: 4 * TILE_ROWS for A [k, m] in place (which then
- * reads up to 12 bytes behind A's last row), 4 * TILE_ROWS * k for a packed one.
- */
-export function multiplyTransposedPanels(
+/** C[m, n] = alpha * transpose(A) B + beta * C for an A [k, m] that is packed, too. */
+function multiplyTransposedPanels(
   m: i32,
   n: i32,
   k: i32,
   alpha: f32,
   a: usize,
-  aStride: usize,
-  aTileBytes: usize,
   panels: usize,
   panelBytes: usize,
   beta: f32,
@@ -177,10 +189,29 @@ export function multiplyTransposedPanels(
   cStride: usize,
   spill: usize,
 ): void {
-  for (let i = 0; i < m; i += TILE_ROWS) {
+  let i: i32 = 0;
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    const whole = n & -TILE_COLUMNS;
+    const rest = n - whole;
+    const last = panels + <usize>(whole / TILE_COLUMNS) * panelBytes;
+    const step: usize = TALL_ROWS * 4;
+    for (; i + TALL_ROWS <= m; i += TALL_ROWS) {
+      multiplyTallColumns(a, step, panels, panelBytes, whole, k, alpha, beta, c, cStride);
+      for (let row = 0; rest > 0 && row < TALL_ROWS; row += TILE_ROWS) {
+        const from = a + ((<usize>row) << 2);
+        const edge = c + <usize>row * cStride + ((<usize>whole) << 2);
+        const rows = min(TILE_ROWS, TALL_ROWS - row);
+        multiplyColumns(from, step, last, 0, rows, rest, k, alpha, beta, edge, cStride, spill);
+      }
+      a += <usize>k * step;
+      c += TALL_ROWS * cStride;
+    }
+  }
+  const step: usize = TILE_ROWS * 4;
+  for (; i < m; i += TILE_ROWS) {
     const rows = min(TILE_ROWS, m - i);
-    multiplyColumns(a, aStride, panels, panelBytes, rows, n, k, alpha, beta, c, cStride, spill);
-    a += aTileBytes;
+    multiplyColumns(a, step, panels, panelBytes, rows, n, k, alpha, beta, c, cStride, spill);
+    a += <usize>k * step;
     c += TILE_ROWS * cStride;
   }
 }

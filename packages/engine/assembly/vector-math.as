@@ -11,21 +11,29 @@ const LN2_HIGH: f32 = 0.693359375; // 9 bits of ln(2): n * LN2_HIGH is exact
 const LN2_LOW: f32 = -2.12194440054690583e-4;
 const ROUND: f32 = 12582912; // 1.5 * 2^23: adding it rounds to an integer, kept in the low bits
 
+/** x y + sum: rounded twice, or, in the fused module, once where the processor does that. */
+// @ts-ignore: decorator
+@inline
+export function multiplyAdd(x: v128, y: v128, sum: v128): v128 {
+  if (ASC_FEATURE_RELAXED_SIMD) return f32x4.relaxed_madd(x, y, sum);
+  return f32x4.add(sum, f32x4.mul(x, y));
+}
+
 /** exp of each lane, held between 2^-126 and infinity; NaN stays NaN. */
 // @ts-ignore: decorator
 @inline
 export function exp4(x: v128): v128 {
   const held = f32x4.pmin(f32x4.pmax(x, f32x4.splat(-87)), f32x4.splat(88.8));
-  const shifted = f32x4.add(f32x4.mul(held, f32x4.splat(LOG2E)), f32x4.splat(ROUND));
+  const shifted = multiplyAdd(held, f32x4.splat(LOG2E), f32x4.splat(ROUND));
   const n = f32x4.sub(shifted, f32x4.splat(ROUND));
-  let r = f32x4.sub(held, f32x4.mul(n, f32x4.splat(LN2_HIGH)));
-  r = f32x4.sub(r, f32x4.mul(n, f32x4.splat(LN2_LOW)));
+  let r = multiplyAdd(n, f32x4.splat(-LN2_HIGH), held);
+  r = multiplyAdd(n, f32x4.splat(-LN2_LOW), r);
   let q = f32x4.splat(0.0013814261);
-  q = f32x4.add(f32x4.mul(q, r), f32x4.splat(0.00836885068));
-  q = f32x4.add(f32x4.mul(q, r), f32x4.splat(0.04166840017));
-  q = f32x4.add(f32x4.mul(q, r), f32x4.splat(0.1666651964));
-  q = f32x4.add(f32x4.mul(q, r), f32x4.splat(0.4999999404));
-  const p = f32x4.add(f32x4.add(f32x4.mul(f32x4.mul(r, r), q), r), f32x4.splat(1));
+  q = multiplyAdd(q, r, f32x4.splat(0.00836885068));
+  q = multiplyAdd(q, r, f32x4.splat(0.04166840017));
+  q = multiplyAdd(q, r, f32x4.splat(0.1666651964));
+  q = multiplyAdd(q, r, f32x4.splat(0.4999999404));
+  const p = f32x4.add(multiplyAdd(f32x4.mul(r, r), q, r), f32x4.splat(1));
   return f32x4.mul(p, powerOfTwo(shifted));
 }
 
@@ -49,11 +57,11 @@ function exp2Free(t: v128): v128 {
   const shifted = f32x4.add(t, f32x4.splat(ROUND));
   const r = f32x4.sub(t, f32x4.sub(shifted, f32x4.splat(ROUND)));
   let q = f32x4.splat(0.0013264528);
-  q = f32x4.add(f32x4.mul(q, r), f32x4.splat(0.00967161916));
-  q = f32x4.add(f32x4.mul(q, r), f32x4.splat(0.0555073507));
-  q = f32x4.add(f32x4.mul(q, r), f32x4.splat(0.2402224094));
-  q = f32x4.add(f32x4.mul(q, r), f32x4.splat(0.69314700365));
-  const p = f32x4.add(f32x4.mul(q, r), f32x4.splat(1));
+  q = multiplyAdd(q, r, f32x4.splat(0.00967161916));
+  q = multiplyAdd(q, r, f32x4.splat(0.0555073507));
+  q = multiplyAdd(q, r, f32x4.splat(0.2402224094));
+  q = multiplyAdd(q, r, f32x4.splat(0.69314700365));
+  const p = multiplyAdd(q, r, f32x4.splat(1));
   return f32x4.mul(p, powerOfTwo(shifted));
 }
 

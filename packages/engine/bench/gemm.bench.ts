@@ -2,7 +2,7 @@
  * Matrix multiplication and attention on one core: a square product beside TensorFlow.js and beside
  * a scalar loop, the products of a training step, causal attention, the costliest activation.
  */
-import { fusedGemm } from "../src/kernels/fused-gemm.ts";
+import { fusedKernels } from "../src/kernels/fused-kernels.ts";
 import { createKernels, kernelMemoryDescriptor } from "../src/kernels/kernels.ts";
 import { loadTensorFlow } from "../test/reference/tensorflow.ts";
 
@@ -76,7 +76,7 @@ const square = product(size, size, size);
 
 /** The square product with fused multiply-adds, where the JavaScript engine has them. */
 function fusedSquare(): (() => void) | undefined {
-  const found = fusedGemm(memory);
+  const found = fusedKernels(memory);
   if (!found.ok) return undefined;
   const { gemm } = found.backend;
   return () => {

@@ -1,17 +1,18 @@
 /** Who makes the matrix products: the WebAssembly kernels, or another library on the same memory. */
 import type { TriremeError } from "@trireme/core";
-import { fusedGemm } from "./fused-gemm.ts";
+import { fusedKernels } from "./fused-kernels.ts";
 import type { Kernels } from "./kernels.ts";
 import { openBlas } from "./open-blas.ts";
 
 /**
- * What a backend offers: products over a rank's memory, as `Kernels` says. Whatever it has no product
- * for stays with the kernels, so that a backend need not know the rest of the model.
+ * What a backend offers: products over a rank's memory, as `Kernels` says, and whatever else it has.
+ * The rest stays with the kernels, so that a backend need not know the whole model.
  */
-export interface GemmBackend extends Pick<Kernels, "gemm" | "gemmWorkspace"> {
-  /** What errors and logs call it. */
-  readonly name: string;
-}
+type GemmBackend = Pick<Kernels, "gemm" | "gemmWorkspace"> &
+  Partial<Kernels> & {
+    /** What errors and logs call it. */
+    readonly name: string;
+  };
 
 /** A backend, or why there is none. */
 export type FoundBackend =
@@ -20,28 +21,28 @@ export type FoundBackend =
 
 /**
  * `wasm`: the kernels, the same bits everywhere. `fused`: WebAssembly with fused multiply-adds, an
- * error where the JavaScript engine has none. `native`: OpenBLAS of the system, an error without.
- * `auto`: the fastest that there is.
+ * error where the JavaScript engine has none. `native`: products of the system's OpenBLAS, an error
+ * without. `auto`: the fastest that there is of each.
  */
 export type GemmChoice = "wasm" | "fused" | "native" | "auto";
 
-/** Ways to find a backend, fastest first. */
-const finders = { native: openBlas, fused: fusedGemm };
+/** Ways to find a backend, fastest last: a later one's kernels replace an earlier one's. */
+const finders = { fused: fusedKernels, native: openBlas };
 
-/** The kernels with their products from the backend that was chosen. */
+/** The kernels with those of the backend that was chosen. */
 export function withBackend(
   kernels: Kernels,
   memory: WebAssembly.Memory,
   choice: GemmChoice,
 ): Kernels {
   if (choice === "wasm") return kernels;
+  let chosen = kernels;
   for (const find of choice === "auto" ? Object.values(finders) : [finders[choice]]) {
     const found = find(memory);
     if (found.ok) {
-      const { gemm, gemmWorkspace } = found.backend;
-      return { ...kernels, gemm, gemmWorkspace };
-    }
-    if (choice !== "auto") throw found.error;
+      const { name: _, ...offered } = found.backend;
+      chosen = { ...chosen, ...offered };
+    } else if (choice !== "auto") throw found.error;
   }
-  return kernels;
+  return chosen;
 }
