@@ -5,6 +5,8 @@
  * own segment only (1), so do gradients once they are reduced (2) and values outside of use (3).
  */
 import type { Communicator, Work } from "@trireme/collectives";
+import type { Bytes } from "@trireme/core";
+import { allReduceBf16, allReduceFloat32, reduceScatterBf16 } from "./gradient-reduction.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
 import { initialize } from "./initial-values.ts";
@@ -25,8 +27,10 @@ export interface BucketOptions {
   readonly zero: 0 | 1 | 2 | 3;
   /** Tensor-parallel ranks whose gradients are parts of a sum too; undefined where they are whole. */
   readonly partial: Communicator | undefined;
-  /** Gradients travel between replicas as BF16: rounded once, summed in float32, rounded once more. */
+  /** Gradients travel between replicas as BF16. */
   readonly compressed?: boolean;
+  /** Every replica gets the sum of all gradients, not of its segment alone. */
+  readonly wholeSums?: boolean;
   /** Not trained: there are values alone. */
   readonly frozen?: boolean;
   /** Whether this rank's copy is counted in the norm and stored, among ranks that are no replicas. */
@@ -141,38 +145,24 @@ export class Bucket {
 
   /** Starts to sum the gradients over the replicas, to the whole or to the own segment. */
   reduce(): Work {
-    const { replicas, zero, pool } = this.#options;
+    const { replicas, zero, pool, kernels, wholeSums } = this.#options;
     this.openGradients();
-    if (this.#options.compressed === true && replicas.ranks > 1) return this.#reduceCompressed();
-    const whole = view(pool.memory, this.gradients);
-    if (zero === 0) return replicas.allReduce(whole);
-    return replicas.reduceScatter(whole, view(pool.memory, this.segment.gradient));
+    const { gradient: segment, start } = this.segment;
+    const whole = this.gradients;
+    const all = zero === 0 || wholeSums === true;
+    const reduction = { pool, kernels, replicas, whole, segment, start };
+    if (this.#compresses) return all ? allReduceBf16(reduction) : reduceScatterBf16(reduction);
+    if (all) return allReduceFloat32(reduction);
+    return replicas.reduceScatter(view(pool.memory, whole), view(pool.memory, segment));
   }
 
-  /** MegaScale-MoE (EuroSys 2026), section 5: half the bytes, without a ring's repeated rounding. */
-  #reduceCompressed(): Work {
-    const { replicas, zero, pool, kernels } = this.#options;
-    const packed = pool.allocateBytes(this.size * 2);
-    // Only now: a memory that grows has another buffer.
-    const { buffer } = pool.memory;
-    const halves = new Uint16Array(buffer, packed, this.size);
-    kernels.toBf16(this.gradients.pointer, packed, this.size);
-    const { gradient } = this.segment;
-    const own = zero === 0 ? packed : packed + this.segment.start * 2;
-    const work =
-      zero === 0
-        ? replicas.allReduce(halves)
-        : replicas.reduceScatter(halves, new Uint16Array(buffer, own, gradient.size));
-    return {
-      get done(): boolean {
-        return work.done;
-      },
-      wait: (): void => {
-        work.wait();
-        kernels.fromBf16(own, gradient.pointer, gradient.size);
-        pool.freeBytes(packed, this.size * 2);
-      },
-    };
+  /** Bytes of the gradients that replicas exchange. */
+  get reducedBytes(): Bytes {
+    return this.size * (this.#compresses ? 2 : 4);
+  }
+
+  get #compresses(): boolean {
+    return this.#options.compressed === true && this.#options.replicas.ranks > 1;
   }
 
   /** After the reduction: frees what is no longer needed, and completes gradients that are parts. */

@@ -116,7 +116,8 @@ export class Rank {
         const weights = new StageWeights({
           pool,
           kernels: options.kernels,
-          compressed: plan.gradientPrecision === "bf16",
+          compressed: (plan.reductionPrecision ?? plan.gradientPrecision) === "bf16",
+          wholeSums: plan.gradientExchange === "all-reduce",
           seed,
           specs: stageParameters(model, stage, shares),
           replicas: groupOf(replicas),

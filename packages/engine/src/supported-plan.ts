@@ -38,13 +38,8 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
     ],
     [
       `reductionPrecision ${plan.reductionPrecision}`,
-      (plan.reductionPrecision ?? plan.gradientPrecision) !== plan.gradientPrecision,
-      `reductionPrecision ${plan.gradientPrecision}`,
-    ],
-    [
-      "gradientExchange all-reduce",
-      plan.zero > 0 && plan.gradientExchange === "all-reduce",
-      "gradientExchange reduce-scatter",
+      plan.reductionPrecision === "fp16",
+      "reductionPrecision fp32 or bf16",
     ],
     [
       `matrixPrecision ${plan.matrixPrecision}`,

@@ -6,6 +6,7 @@
 import type { Work } from "@trireme/collectives";
 import type { Bytes, Seconds } from "@trireme/core";
 import type { ActionKind } from "@trireme/schedulers";
+import type { Bucket } from "./bucket.ts";
 import type { CorruptionWatch } from "./corruption-watch.ts";
 import type { SpanLog } from "./span-log.ts";
 import type { StageWeights } from "./stage-weights.ts";
@@ -52,7 +53,9 @@ export class WeightWork {
     if (kind === "REDUCE_GRAD") for (const bucket of weights.buckets) watch?.gradients(bucket);
     const start = now();
     const works = kind === "UNSHARD" ? weights.unshard() : weights.reduce();
-    const bytes = weights.buckets.reduce((sum, { size }) => sum + size * 4, 0);
+    const moved = ({ size, reducedBytes }: Bucket): Bytes =>
+      kind === "UNSHARD" ? size * 4 : reducedBytes;
+    const bytes = weights.buckets.reduce((sum, bucket) => sum + moved(bucket), 0);
     this.#pending.push({ kind, stage, start, works, bytes });
     if (!overlapsWeightWork) this.finish();
   }

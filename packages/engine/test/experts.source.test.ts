@@ -7,14 +7,14 @@ import { smallRun } from "./small-run.ts";
 test.each([
   ["each expert on two ranks", { dp: 2, etp: 2, zero: 1 }, switchForm],
   ["a token once to each rank", { dp: 2, ep: 2, dispatch: "unique" }, mixtral],
-] as const)("%s trains as one rank does", (_, plan, form) => expectEqual(plan, form, 15));
+] as const)("%s trains as one rank does", (_, plan, form) => expectEqual(plan, form, 12));
 
 test("rows in FP8 stay within their bound, in a third of the bytes", () =>
-  expectCompressed("all-to-all", "fp8", 15));
+  expectCompressed("all-to-all", "fp8", 6));
 
 test("rows in FP8 give the same bits from run to run", async () => {
   const run = smallRun({ dp: 2, ep: 2, dispatchPrecision: "fp8" }, mixtral);
-  const [a, b] = [await train(run, 5), await train(run, 5)];
+  const [a, b] = [await train(run, 2), await train(run, 2)];
   expect(a.losses).toEqual(b.losses);
   expect(a.first).toEqual(b.first);
 });
