@@ -4,13 +4,13 @@
  *
  * - `matrix`, `quantised`: best product over all shapes / dense peak, mean of many runs on random
  *   data, from the mamf-finder table of stas00/ml-engineering (bf16: A100 0.81, H100 0.80, B200 0.78,
- *   MI300X 0.51; fp8: H100 0.71, B200 0.76).
+ *   B300 0.79, MI300X 0.51; fp8: H100 0.71, B200 0.76, B300 0.75).
  * - `attention`: FlashAttention-1, -2 and -3 and cuDNN in the figures of their papers, and for
  *   backward what is left of forward and backward together. FlashAttention-1 stands for Triton's kernel of 2023
  *   too, which was somewhat faster; its Hopper numbers follow from long-sequence rows of MosaicML's table.
  * - `demand`: from the clock that a generation keeps in training under its power limit; one number
- *   each, set on H100 so that NeMo's bf16 rows have no bias, on B200 so that Megatron-Bridge's dense 8-bit ones have
- *   next to none (79 % of its clock), and on A100 by its clock.
+ *   each, set on H100 so that NeMo's bf16 rows have no bias, on B200 and GB300 so that Megatron-Bridge's dense 8-bit ones have
+ *   next to none (75 % and 86 % of their clocks), and on A100 by its clock.
  * - `grouped`: DeepGEMM's grouped kernels on Hopper reach what its single ones do; PyTorch's on Blackwell, written
  *   for Hopper, half (torchao's grouped benchmarks on B200).
  * - `call`: a cuBLAS call from C++, a few microseconds of CUDA and as much of the library's.
@@ -37,6 +37,8 @@ export interface Characteristics {
   readonly quantised: number;
   /** Of a single product's rate, by one kernel for the products of many groups. */
   readonly grouped: number;
+  /** Whether single products store one tile behind the arithmetic of the next (`gemm-time.ts`). */
+  readonly storesBehind: boolean;
   /** Of the dense peak, by flash attention. */
   readonly attention: AttentionFractions & {
     /** Kernels of an earlier generation than the device's best. */
@@ -60,10 +62,25 @@ const gpu = {
   demand: 0,
   quantised: 0.66,
   grouped: 1,
+  storesBehind: false,
   memory: 0.82,
   gap: us(3),
   dispatch: us(60),
   call: us(10),
+};
+
+const blackwell: Characteristics = {
+  ...gpu,
+  quantised: 0.74,
+  grouped: 0.5,
+  storesBehind: true,
+  demand: 2200,
+  matrix: 0.78,
+  attention: {
+    wide: [0.5, 0.5],
+    narrow: [0.4, 0.4],
+    older: { 2: { wide: [0.2, 0.2], narrow: [0.18, 0.18] } },
+  },
 };
 
 const known: Readonly<Record<string, Characteristics>> = {
@@ -99,18 +116,8 @@ const known: Readonly<Record<string, Characteristics>> = {
       },
     },
   },
-  blackwell: {
-    ...gpu,
-    quantised: 0.74,
-    grouped: 0.5,
-    demand: 1900,
-    matrix: 0.78,
-    attention: {
-      wide: [0.5, 0.5],
-      narrow: [0.4, 0.4],
-      older: { 2: { wide: [0.2, 0.2], narrow: [0.18, 0.18] } },
-    },
-  },
+  blackwell,
+  "blackwell-ultra": { ...blackwell, demand: 2050 },
   cdna2: { ...gpu, matrix: 0.6, attention: { wide: [0.3, 0.3], narrow: [0.25, 0.25], older: {} } },
   cdna3: { ...gpu, matrix: 0.51, attention: { wide: [0.35, 0.35], narrow: [0.3, 0.3], older: {} } },
 };
@@ -124,6 +131,7 @@ const other: Readonly<Record<Accelerator["kind"], Characteristics>> = {
     attention: { wide: [0.5, 0.5], narrow: [0.4, 0.4], older: {} },
     memory: 0.85,
     grouped: 1,
+    storesBehind: false,
     gap: us(2),
     dispatch: 0,
     call: 0,
@@ -135,6 +143,7 @@ const other: Readonly<Record<Accelerator["kind"], Characteristics>> = {
     attention: { wide: [0.35, 0.35], narrow: [0.35, 0.35], older: {} },
     memory: 0.7,
     grouped: 1,
+    storesBehind: false,
     gap: us(1),
     dispatch: 0,
     call: 0,

@@ -3,7 +3,8 @@
  * at a time, and the last wave is as long as a full one; when the tiles are too few, the inner
  * dimension is cut as well and the parts are added up in memory. Small tiles reuse less of what
  * they load. The library takes the best, and so does this. (NVIDIA, Matrix Multiplication
- * Background User's Guide, "Tile quantization" and "Wave quantization".)
+ * Background User's Guide, "Tile quantization" and "Wave quantization".) What surrounds a tile's arithmetic is
+ * paid in each wave, but once where a multiprocessor has room for two tiles' sums: Blackwell's tensor memory.
  */
 import { type BytesPerSecond, type FlopsPerSecond, type Seconds, us } from "@trireme/core";
 
@@ -14,6 +15,8 @@ export interface MatrixUnits {
   readonly multiprocessors: number;
   /** Sustained. */
   readonly bandwidth: BytesPerSecond;
+  /** Whether a tile is stored, and the next one's operands are loaded, behind arithmetic. */
+  readonly storesBehind: boolean;
 }
 
 /** Rows, columns, and the fraction of the sustained rate that the tile's operand reuse allows. */
@@ -28,7 +31,7 @@ const tiles: readonly (readonly [number, number, number])[] = [
 
 const splits: readonly number[] = [1, 2, 4, 8];
 
-/** Loading the first operands and storing the result, of one tile: not hidden behind arithmetic. */
+/** Loading the first operands and storing the result, of one tile. */
 const tileOverhead: Seconds = us(1.5);
 
 /** Seconds of `batch` products C[m, n] = A[m, k] B[k, n] that move `bytes`, without launch. */
@@ -50,7 +53,8 @@ export function gemmTime(
       if (split > 1 && k < 256 * split) break;
       const waves = Math.ceil((grid * split) / units.multiprocessors);
       const parts = split > 1 ? (8 * batch * m * n * split) / units.bandwidth : 0;
-      best = Math.min(best, waves * (step * Math.ceil(k / split) + tileOverhead) + parts);
+      const overhead = units.storesBehind ? tileOverhead : waves * tileOverhead;
+      best = Math.min(best, waves * step * Math.ceil(k / split) + overhead + parts);
     }
   }
   return Math.max(best, bytes / units.bandwidth);

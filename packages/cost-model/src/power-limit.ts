@@ -14,6 +14,7 @@ const references: Readonly<Record<string, string>> = {
   ampere: "a100-80",
   hopper: "h100",
   blackwell: "b200",
+  "blackwell-ultra": "gb300",
 };
 
 /** Power that matrix products on random data would take at a part's full clock, were there no limit; 0 where unknown. */

@@ -100,14 +100,16 @@ export function kernelTime(on: Kernels, op: Operator): Seconds {
     // Each group has its part of the rows.
     const m = op.kind === "gemm" ? rows! : rows! / batch!;
     const quantised = quantisedForm(op.form);
-    const share = op.form.endsWith("-fused") ? c.grouped : 1;
+    const fused = op.form.endsWith("-fused");
+    const share = fused ? c.grouped : 1;
     const rate =
       share *
       clock *
       (quantised === undefined ? peak * c.matrix : (a.peak[quantised] ?? 0) * c.quantised);
     if (rate === 0) throw new TriremeError("PRECISION", `${a.name} has no ${op.form} arithmetic`);
     if (a.kind !== "gpu") return Math.max(op.flops / rate, op.bytes / bandwidth);
-    const units = { rate, multiprocessors: a.multiprocessors, bandwidth };
+    const storesBehind = c.storesBehind && !fused;
+    const units = { rate, multiprocessors: a.multiprocessors, bandwidth, storesBehind };
     return gemmTime(units, batch!, m, n!, k!, op.bytes);
   }
   if (op.kind === "attention") {

@@ -38,6 +38,42 @@ test("one tile past a full wave costs another wave", () => {
   expect(more / full).toBeGreaterThan(1.2);
 });
 
+test("on Blackwell a tile is stored behind the arithmetic of the next, in products of many waves and short inner dimensions", () => {
+  // stas00/ml-engineering, mamf-finder: 1769 TFLOP/s at 12288 x 18432 x 1024 on a B300, 1745 at 1792 x 16128 x 3072 on a B200.
+  // The best of many shapes is a lucky one, so that the model may be slower, by up to 16 %.
+  for (const [name, m, n, k, best] of [
+    ["b300", 12_288, 18_432, 1024, 1769],
+    ["b200", 1792, 16_128, 3072, 1745],
+  ] as const) {
+    const time = rooflinePricer(accelerator(name), "bf16").operator(product(m, n, k));
+    const ratio = (2 * m * n * k) / time / 1e12 / best;
+    expect(ratio).toBeGreaterThan(0.84);
+    expect(ratio).toBeLessThan(1.05);
+  }
+  // Doubling the inner dimension doubles what a wave takes, but for the one start and end: on Hopper each wave has its own.
+  const growth = (name: string): number => {
+    const pricer = rooflinePricer(accelerator(name), "bf16");
+    return pricer.operator(product(8192, 8192, 1024)) / pricer.operator(product(8192, 8192, 512));
+  };
+  expect(growth("b200")).toBeGreaterThan(1.8);
+  expect(growth("h100")).toBeLessThan(1.8);
+});
+
+test("one kernel for many groups, written for Hopper, has no such room", () => {
+  const pricer = rooflinePricer(accelerator("b200"), "bf16");
+  const single = product(8192, 8192, 512);
+  const fused = (k: number): number =>
+    pricer.operator({
+      ...product(8192, 8192, k),
+      kind: "grouped-gemm",
+      form: "bf16-fused",
+      key: `grouped-gemm/bf16-fused/forward/1x8192x8192x${k}`,
+    });
+  // Half the rate, and the start and end of each wave.
+  expect(fused(512)).toBeGreaterThan(2 * pricer.operator(single));
+  expect(fused(1024) / fused(512)).toBeLessThan(1.8);
+});
+
 test("no product beats the sustained rate or the memory", () => {
   const a = accelerator("h100");
   const pricer = rooflinePricer(a, "bf16");

@@ -1,21 +1,21 @@
-/** Matrix products and attention measured alone. */
-import { TriremeError } from "@trireme/core";
+/** Matrix products, attention and casts measured alone. */
+import { type Seconds, TriremeError } from "@trireme/core";
 import { interval, rooflinePricer } from "@trireme/cost-model";
 import { type Operator, defineModel, definePlan, stageOperators, stages } from "@trireme/workload";
 import { acceleratorOf } from "./corpus-hardware.ts";
 import { type CorpusRow, number, text } from "./corpus-row.ts";
 import type { Group, Outcome } from "./outcome.ts";
 
-/** The outcome of a product or an attention row. */
+/** The outcome of the row of a product, of attention or of a cast. */
 export function kernelOutcome(row: CorpusRow): Outcome {
   const sure = row.confidence === "high";
-  const gemm = groupsOf(row) === undefined ? "gemm" : "grouped-gemm";
-  const kind = row.kind === "gemm" ? gemm : "attention";
+  const casts = castOf(row);
+  const kind = kindOf(row, casts !== undefined);
   const group: Group = {
     id: sure ? kind : `${kind}-unsure`,
     source: "corpus",
     kind: `${kind} time`,
-    ...(sure ? { target: { medianError: 0.08 } } : {}),
+    ...(sure && kind !== "cast" ? { target: { medianError: 0.08 } } : {}),
   };
   const skip = (reason: string): Outcome => ({ group, id: row.id, skipped: reason });
   const a = acceleratorOf(text(row.hardware, "gpu"));
@@ -25,15 +25,17 @@ export function kernelOutcome(row: CorpusRow): Outcome {
   const precision = /fp4/.test(stated) ? "fp4" : /fp8/.test(stated) ? "fp8" : "bf16";
   try {
     const pricer = rooflinePricer(a, "bf16");
-    const time = row.kind === "gemm" ? productOf(row, precision) : attentionOf(row);
+    const other = row.kind === "gemm" ? productOf(row, precision) : attentionOf(row);
+    const time = casts ?? other;
     if (typeof time === "string") return skip(time);
-    const predicted = time.operators.reduce((sum, o) => sum + o.count * pricer.operator(o), 0);
+    const kernels = time.operators.reduce((sum, o) => sum + o.count * pricer.operator(o), 0);
+    const predicted = kernels + (time.besides ?? 0);
     return {
       group,
       id: row.id,
       measured: time.measured,
       predicted,
-      interval: interval(kind, predicted, a),
+      ...(kind === "cast" ? {} : { interval: interval(kind, predicted, a) }),
     };
   } catch (error) {
     if (error instanceof TriremeError) return skip(`refused: ${error.message}`);
@@ -41,9 +43,17 @@ export function kernelOutcome(row: CorpusRow): Outcome {
   }
 }
 
+function kindOf(row: CorpusRow, cast: boolean): "attention" | "cast" | "gemm" | "grouped-gemm" {
+  if (cast) return "cast";
+  if (row.kind !== "gemm") return "attention";
+  return groupsOf(row) === undefined ? "gemm" : "grouped-gemm";
+}
+
 interface Kernel {
   readonly operators: readonly Operator[];
   readonly measured: number;
+  /** What no operator describes. */
+  readonly besides?: Seconds;
 }
 
 function productOf(row: CorpusRow, precision: ProductPrecision): Kernel | string {
@@ -63,7 +73,8 @@ function productOf(row: CorpusRow, precision: ProductPrecision): Kernel | string
   const rate = number(row.measured, "tflops");
   const measured =
     micro === undefined ? (rate === undefined ? undefined : flops / (rate * 1e12)) : micro * 1e-6;
-  return measured === undefined ? "missing: time" : { operators, measured };
+  const besides = whole && precision !== "bf16" ? 2 * groups * each.m * scalesOrdered : 0;
+  return measured === undefined ? "missing: time" : { operators, measured, besides };
 }
 
 /** Groups of a grouped product; undefined for a single one. */
@@ -106,7 +117,10 @@ function product(
   };
 }
 
-/** The three products of a grouped layer, and for quantised ones the casts of input, weights and output gradient. */
+/**
+ * The three products of a grouped layer, and for quantised ones the casts of input, weights and output gradient, and
+ * the order of their scales: blocks of 1x32 have one each, which the product reads in another order than the cast writes.
+ */
 function forwardAndBackward(
   groups: number,
   m: number,
@@ -123,18 +137,37 @@ function forwardAndBackward(
   return [...products, cast(groups * m, k), cast(groups * n, k), cast(groups * m, n)];
 }
 
-/** Reads 16 bits twice, for the largest value and to cast, and writes 8 bits along rows and along columns. */
-function cast(rows: number, width: number): Operator {
+/**
+ * Seconds a row of tokens that torchao's kernel takes to order the scales of the input, and of the output's gradient:
+ * 199 µs for 131,072 rows of 224 scales, 193 µs for as many of 64 (the list of kernels in the README of its
+ * moe_training at 0b1bb11; weights and transposed scales take a tenth of it).
+ */
+const scalesOrdered: Seconds = 1.5e-9;
+
+/** Reads 16 bits and writes 8 along rows and, the second time, along columns, with a scale for each 32. */
+function cast(rows: number, width: number, times = 2): Operator {
   return {
     key: `activation/cast-fp8/forward/${rows}x${width}`,
     kind: "activation",
     form: "cast-fp8",
     pass: "forward",
     shape: [rows, width],
-    flops: 3 * rows * width,
-    bytes: 6 * rows * width,
+    flops: 1.5 * times * rows * width,
+    bytes: times * (3 + 1 / 32) * rows * width,
     count: 1,
   };
+}
+
+/** A kernel that quantises alone; undefined for other rows. */
+function castOf(row: CorpusRow): Kernel | undefined {
+  const shape = /^(?:(\d+)x)?(\d+)x(\d+)$/.exec(text(row.parallel, "shape"));
+  const micro = number(row.measured, "time_us");
+  if (!text(row.parallel, "op").startsWith("quant ") || shape === null || micro === undefined) {
+    return undefined;
+  }
+  const [, groups = "1", rows, width] = shape;
+  const operators = [cast(Number(groups) * Number(rows), Number(width), 1)];
+  return { operators, measured: micro * 1e-6 };
 }
 
 function attentionOf(row: CorpusRow): Kernel | string {

@@ -36,7 +36,7 @@ test.each([
   ["attention", "medianError", 0.08],
   ["peak-memory", "medianError", 0.08],
   ["gemm", "medianError", 0.08],
-  ["grouped-gemm", "medianError", 0.09],
+  ["grouped-gemm", "medianError", 0.08],
   ["moe", "medianError", 0.11],
   ["moe", "p90Error", 0.3],
   ["schedule-bubble", "medianError", 0.02],
