@@ -4,7 +4,8 @@
  */
 import { type AdapterTarget, type Model, isGated } from "@trireme/workload";
 import type { ParameterSpec } from "./parameter.ts";
-import type { Range } from "./slice.ts";
+import type { Share } from "./parameter-specs.ts";
+import type { Range, Slice } from "./slice.ts";
 
 /** The adapter of one target: A [inputs, rank] and B [rank, columns], by their names. */
 export interface MatrixAdapter {
@@ -14,31 +15,46 @@ export interface MatrixAdapter {
   readonly columns: Range;
 }
 
-/** The adapters of the matrix of this name, such as `h.0.attn.c_attn`. */
-export function matrixAdapters(model: Model, name: string): readonly MatrixAdapter[] {
+/** The adapters of the matrix of this name, such as `h.0.attn.c_attn`, on one of so many ranks that share it out. */
+export function matrixAdapters(model: Model, name: string, ranks = 1): readonly MatrixAdapter[] {
   if (model.adapter === undefined) return [];
   const { targets } = model.adapter;
   return partsOf(model, name)
     .filter(([target]) => targets.includes(target))
-    .map(([target, columns]) => ({
+    .map(([target, { start, count }]) => ({
       down: `${name}.lora_A.${target}`,
       up: `${name}.lora_B.${target}`,
-      columns,
+      columns: isRowParallel(name)
+        ? { start, count }
+        : { start: start / ranks, count: count / ranks },
     }));
 }
 
-/** The tensors of a stage, frozen, each matrix followed by its adapters, which are trained. */
-export function besideAdapters(model: Model, specs: readonly ParameterSpec[]): ParameterSpec[] {
+/**
+ * The tensors of a stage, frozen, each matrix followed by its adapters, which are trained. Of ranks that
+ * share out the columns of a matrix each has all of A and its columns of B; of ranks that share out its
+ * rows, its rows of A and all of B. Of what all have, each has a part of the gradient.
+ */
+export function besideAdapters(
+  model: Model,
+  specs: readonly ParameterSpec[],
+  { rank: place, ranks }: Share,
+): ParameterSpec[] {
   const { rank } = model.adapter!;
   return specs.flatMap((spec) => {
     const { name, dims } = spec;
     const matrix = name.endsWith(".weight") ? name.slice(0, -".weight".length) : "";
-    const adapters = matrixAdapters(model, matrix).flatMap(({ down, up, columns }) => [
-      trained(down, [dims[0]!, rank], { deviation: 1 / Math.sqrt(dims[0]!) }),
-      // At first an adapter changes nothing.
-      trained(up, [rank, columns.count], { constant: 0 }),
-    ]);
-    return [{ ...spec, role: "state" as const }, ...adapters];
+    const adapters = matrixAdapters(model, matrix).flatMap(({ down, up, columns: { count } }) => {
+      const rows = isRowParallel(matrix) ? spec.slice : undefined;
+      const own = { start: (place * count) / ranks, count: count / ranks };
+      const columns = ranks === 1 || isRowParallel(matrix) ? undefined : { dim: 1, ranges: [own] };
+      return [
+        trained(down, [dims[0]!, rank], { deviation: 1 / Math.sqrt(dims[0]!) }, rows),
+        // At first an adapter changes nothing.
+        trained(up, [rank, count], { constant: 0 }, columns),
+      ];
+    });
+    return [{ ...spec, frozen: true }, ...adapters];
   });
 }
 
@@ -46,8 +62,15 @@ function trained(
   name: string,
   dims: readonly number[],
   initial: ParameterSpec["initial"],
+  slice: Slice | undefined,
 ): ParameterSpec {
-  return { name, dims, slice: undefined, initial, decays: true };
+  const common = { name, dims, slice, initial, decays: true };
+  return slice === undefined ? { ...common, role: "summed" } : common;
+}
+
+/** Whether ranks share out a matrix by its rows: the second of a pair. */
+function isRowParallel(name: string): boolean {
+  return name.endsWith(".c_proj");
 }
 
 /** What the columns of a matrix are. */

@@ -201,6 +201,11 @@ export class Bucket {
     return { start: from, count: Math.min(share, this.size - from) };
   }
 
+  /** The ranks that hold the same. */
+  get replicas(): Communicator {
+    return this.#options.replicas;
+  }
+
   /** Whether there are values alone. */
   get frozen(): boolean {
     return this.#options.frozen === true;

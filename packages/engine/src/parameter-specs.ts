@@ -57,7 +57,7 @@ export function stageParameters(
     if (!model.tied) specs.push(matrix("lm_head.weight", [vocab, hidden], rows));
     else if (!stage.embedding) specs.push(table);
   }
-  return model.adapter === undefined ? specs : besideAdapters(model, specs);
+  return model.adapter === undefined ? specs : besideAdapters(model, specs, share);
 }
 
 /** The first row of the vocabulary that a rank holds. */

@@ -4,6 +4,8 @@
  * (Micikevicius et al., 2022), scaled as a tensor by its present or its recent maximum, or in blocks of
  * 128 numbers of a row (DeepSeek-V3, 2024, section 3.3.2).
  */
+import type { Plan } from "@trireme/workload";
+import type { DelayedScaling } from "./delayed-scaling.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import { type Tensor, matrixDims } from "./tensor.ts";
 
@@ -11,9 +13,10 @@ import { type Tensor, matrixDims } from "./tensor.ts";
 export type Fp8Scaling = "current" | "delayed" | "block";
 
 /** What products compute in. */
-export type ProductPrecision =
+type ProductPrecision =
   | { readonly kind: "bf16" }
-  | { readonly kind: "fp8"; readonly scaling: Fp8Scaling };
+  | { readonly kind: "fp8"; readonly scaling: Exclude<Fp8Scaling, "delayed"> }
+  | { readonly kind: "fp8"; readonly scaling: "delayed"; readonly history: DelayedScaling };
 
 /** An operand of a product: its input, its weight, or the gradient of its result. */
 export type OperandRole = "input" | "weight" | "gradient";
@@ -31,13 +34,9 @@ const e5m2: Numbers = { step: 2 ** -2, least: 2 ** -14, largest: 57_344 };
 
 /** Numbers of a row with one scale, in blocks. */
 const block = 128;
-/** Maxima that a delayed scale looks back on (Transformer Engine's default is 1,024 of them). */
-const history = 16;
 
 export class ProductFormat {
   readonly #precision: ProductPrecision;
-  /** Latest maxima of operands, by weight and role. */
-  readonly #maxima = new Map<string, number[]>();
 
   constructor(precision: ProductPrecision) {
     this.#precision = precision;
@@ -56,7 +55,7 @@ export class ProductFormat {
       kernels.roundBlocksTo(x.pointer, out, rows, cols, block, step, least, largest);
       return;
     }
-    const greatest = this.#greatest(kernels, x, `${weight} ${role}`);
+    const greatest = this.#greatest(kernels, x, weight, role);
     const scale = greatest > 0 && Number.isFinite(greatest) ? largest / greatest : 1;
     roundTo(kernels, x, out, scale, numbers);
   }
@@ -66,19 +65,27 @@ export class ProductFormat {
     if (this.#precision.kind === "bf16") roundTo(kernels, y, y.pointer, 1, bf16);
   }
 
-  #greatest(kernels: Kernels, x: Tensor, key: string): number {
+  #greatest(kernels: Kernels, x: Tensor, weight: string, role: OperandRole): number {
     const now = kernels.absMax(x.pointer, x.size);
-    if (this.#precision.kind === "fp8" && this.#precision.scaling === "current") return now;
-    const maxima = this.#maxima.get(key);
-    if (maxima === undefined) {
-      this.#maxima.set(key, [now]);
-      return now;
-    }
-    const greatest = Math.max(...maxima);
-    maxima.push(now);
-    if (maxima.length > history) maxima.shift();
-    return greatest;
+    const precision = this.#precision;
+    if (precision.kind !== "fp8" || precision.scaling !== "delayed") return now;
+    const { history } = precision;
+    history.see(weight, role, now);
+    const recent = history.greatest(weight, role);
+    return recent > 0 ? recent : now;
   }
+}
+
+/** What a plan's products compute in, `history` given for delayed scaling; undefined for float32. */
+export function planFormat(
+  { precision, matrixPrecision }: Plan,
+  scaling: Fp8Scaling,
+  history: DelayedScaling | undefined,
+): ProductFormat | undefined {
+  if (matrixPrecision !== "fp8")
+    return precision === "bf16" ? new ProductFormat({ kind: "bf16" }) : undefined;
+  if (history !== undefined) return new ProductFormat({ kind: "fp8", scaling: "delayed", history });
+  return new ProductFormat({ kind: "fp8", scaling: scaling === "block" ? "block" : "current" });
 }
 
 function roundTo(kernels: Kernels, x: Tensor, out: number, scale: number, n: Numbers): void {

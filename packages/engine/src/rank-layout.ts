@@ -14,6 +14,8 @@ interface HeldStage {
   readonly replicas: readonly number[];
   /** World ranks that hold the same routed experts. */
   readonly expertReplicas: readonly number[];
+  /** World ranks that hold any part of the same routed experts. */
+  readonly expertPeers: readonly number[];
   /** World ranks with any part of the same stage. */
   readonly peers: readonly number[];
 }
@@ -87,6 +89,7 @@ export function rankLayout(
       stage: { ...modelStages[number % depth]!, stage: number },
       replicas: onCopies(data),
       expertReplicas: onCopies(groupOf(folded, rank, "edp")),
+      expertPeers: onCopies(groupOf(folded, rank, ["etp", "edp"])),
       peers: onCopies(groupOf(mesh, rank, ["tp", ...dataAxes])),
     });
   });

@@ -79,7 +79,7 @@ function answer(rank: Rank, request: Request): Value {
 }
 
 function allBuckets(rank: Rank): Bucket[] {
-  return [...rank.buckets, ...rank.states];
+  return [...rank.buckets, ...rank.kept];
 }
 
 /** Runs what may fail; a failure is told to the peers at once, so that none waits for this rank. */

@@ -9,6 +9,7 @@ import { type CorruptionOptions, CorruptionWatch } from "./corruption-watch.ts";
 import { CommunicatorGroups } from "./communicator-groups.ts";
 import { LayerRouters } from "./experts/layer-routers.ts";
 import type { RouterOptions } from "./experts/router.ts";
+import { DelayedScaling, besideMaxima } from "./delayed-scaling.ts";
 import { generate, type GenerateOptions } from "./generate.ts";
 import { type Tie, gradientNorm, reduceTied, tiesOf } from "./gradient-sync.ts";
 import type { Kernels } from "./kernels/kernels.ts";
@@ -17,7 +18,7 @@ import type { Parallel } from "./parallel.ts";
 import { stageParameters, vocabRows, vocabStart } from "./parameter-specs.ts";
 import { PipelinePlayer } from "./pipeline-player.ts";
 import type { Pool } from "./pool.ts";
-import { type Fp8Scaling, ProductFormat } from "./product-format.ts";
+import { type Fp8Scaling, planFormat } from "./product-format.ts";
 import type { Products } from "./products.ts";
 import { type RankLayout, rankLayout } from "./rank-layout.ts";
 import { computedStages } from "./stage-compute.ts";
@@ -76,6 +77,7 @@ export class Rank {
   readonly #ties: readonly Tie[];
   readonly #products: Products;
   readonly #routers: LayerRouters | undefined;
+  readonly #delayed: DelayedScaling | undefined;
   readonly #experts: NonNullable<StageOptions["experts"]>;
 
   constructor(options: RankOptions) {
@@ -111,22 +113,30 @@ export class Rank {
     // Ranks of two directions come to the same stages at different times: each stage has a group of its own.
     const groupOf = (members: readonly number[]): Communicator =>
       schedule.directions === 2 ? communicator.group(members) : groups.of(members);
+    const scaling = options.fp8Scaling ?? "current";
+    const isDelayed = plan.matrixPrecision === "fp8" && scaling === "delayed";
+    const delayed = isDelayed ? new DelayedScaling() : undefined;
+    this.#delayed = delayed;
     this.weights = new Map(
-      layout.stages.map(({ stage, replicas, expertReplicas }) => {
+      layout.stages.map(({ stage, replicas, expertReplicas, peers, expertPeers }) => {
+        const specs = stageParameters(model, stage, shares);
         const weights = new StageWeights({
           pool,
           kernels: options.kernels,
           compressed: (plan.reductionPrecision ?? plan.gradientPrecision) === "bf16",
           wholeSums: plan.gradientExchange === "all-reduce",
           seed,
-          specs: stageParameters(model, stage, shares),
+          specs: delayed === undefined ? specs : besideMaxima(specs),
           replicas: groupOf(replicas),
           expertReplicas: groupOf(expertReplicas),
+          peers: groupOf(peers),
+          expertPeers: groupOf(expertPeers),
           zero: plan.zero,
           tensor,
           sequenceParallel: sequence,
           tableIsCopy: stage.head && !stage.embedding,
         });
+        delayed?.add(pool.memory, weights);
         return [stage.stage, weights];
       }),
     );
@@ -134,7 +144,8 @@ export class Rank {
     const { experts } = model;
     if (experts !== undefined) {
       const batchTokens = plan.globalBatch * plan.sequence;
-      const { router = {} } = options;
+      // What moves a selection bias is training, too.
+      const router = { ...options.router, ...(model.adapter !== undefined && { biasRate: 0 }) };
       const capacity = plan.expertCapacity;
       const { memory } = pool;
       this.#routers = new LayerRouters({ memory, experts, router, capacity, batchTokens });
@@ -153,7 +164,7 @@ export class Rank {
     const { corruption, now } = options;
     const { rank } = communicator;
     this.#products = {
-      format: productFormat(plan, options.fp8Scaling ?? "current"),
+      format: planFormat(plan, scaling, delayed),
       watch: corruption && new CorruptionWatch(pool.memory, rank, corruption, now),
     };
     const { weights, spans } = this;
@@ -198,8 +209,8 @@ export class Rank {
   }
 
   /** What is kept beside what is trained. */
-  get states(): Bucket[] {
-    return [...this.weights.values()].flatMap(({ state }) => state ?? []);
+  get kept(): Bucket[] {
+    return [...this.weights.values()].flatMap(({ frozen, states }) => [...frozen, ...states]);
   }
 
   /**
@@ -212,6 +223,7 @@ export class Rank {
     spans.clear();
     this.#tokens.load(batch);
     for (const bucket of buckets) bucket.beginStep();
+    this.#delayed?.beginStep();
     const lossSum = this.#player.train(this.#actions);
     for (const bucket of buckets) bucket.settle();
     this.#tie();
@@ -225,6 +237,7 @@ export class Rank {
     });
     this.shareValues();
     this.#routers?.endStep();
+    this.#delayed?.endStep();
     return { lossSum, gradientNorm: norm };
   }
 
@@ -290,10 +303,4 @@ export class Rank {
     this.spans.add(action, -1, -1, start, this.#options.now(), bytes, 0);
     return result;
   }
-}
-
-/** What a plan's products compute in; undefined for float32. */
-function productFormat(plan: Plan, scaling: Fp8Scaling): ProductFormat | undefined {
-  if (plan.matrixPrecision === "fp8") return new ProductFormat({ kind: "fp8", scaling });
-  return plan.precision === "bf16" ? new ProductFormat({ kind: "bf16" }) : undefined;
 }

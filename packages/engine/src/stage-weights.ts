@@ -17,6 +17,9 @@ export interface StageWeightsOptions extends Pick<
   readonly specs: readonly ParameterSpec[];
   /** The ranks that hold the same experts. */
   readonly expertReplicas: Communicator;
+  /** The ranks that hold any part of the stage, and of the same experts. */
+  readonly peers: Communicator;
+  readonly expertPeers: Communicator;
   /** The tensor-parallel ranks; undefined when there is one. */
   readonly tensor: Communicator | undefined;
   /** Whether they see different tokens between products, so that gradients of shared tensors add up. */
@@ -28,33 +31,46 @@ export interface StageWeightsOptions extends Pick<
 export class StageWeights {
   /** What is trained. */
   readonly buckets: readonly Bucket[];
-  /** What is kept beside it. */
-  readonly state: Bucket | undefined;
+  /** What is frozen beside it. */
+  readonly frozen: readonly Bucket[];
+  /** What is kept from step to step, by other rules than a gradient. */
+  readonly states: readonly Bucket[];
   /** The bucket of the embedding table, where the stage has it. */
   readonly table: Bucket | undefined;
   readonly #byName = new Map<string, Parameter>();
   #gathering: Work[] = [];
 
   constructor(options: StageWeightsOptions) {
-    const { specs, tensor, sequenceParallel, tableIsCopy, expertReplicas } = options;
+    const { tensor, peers, expertReplicas, expertPeers, zero } = options;
     const isFirst = (tensor?.rank ?? 0) === 0;
-    const kinds = groupSpecs(specs);
-    const make = (kind: BucketKind, more: Partial<BucketOptions>): Bucket | undefined => {
-      const some = kinds.get(kind);
-      const common = { ...options, partial: undefined, speaks: true };
-      return some && new Bucket({ ...common, specs: some, ...more });
+    const kinds: Record<BucketKind, Partial<BucketOptions>> = {
+      table: { speaks: !options.tableIsCopy },
+      split: {},
+      shared: { partial: options.sequenceParallel ? tensor : undefined, speaks: isFirst },
+      summed: { partial: tensor, speaks: isFirst },
+      expert: { replicas: expertReplicas },
+      state: { replicas: peers },
+      "expert-state": { replicas: expertPeers },
     };
-    this.table = make("table", { speaks: !tableIsCopy });
-    const split = make("split", {});
-    const shared = make("shared", {
-      partial: sequenceParallel ? tensor : undefined,
-      speaks: isFirst,
-    });
-    const experts = make("expert", { replicas: expertReplicas });
-    const buckets = [this.table, split, shared, experts].filter((b) => b !== undefined);
-    this.state = make("state", { zero: 0, frozen: true, speaks: isFirst });
-    this.buckets = buckets;
-    for (const { parameters } of this.state === undefined ? buckets : [...buckets, this.state]) {
+    const make = (specs: readonly ParameterSpec[], more: Partial<BucketOptions>): Bucket[] =>
+      [...groupSpecs(specs)].map(([kind, some]) => {
+        const common = { ...options, partial: undefined, speaks: true };
+        return new Bucket({ ...common, specs: some, ...kinds[kind], ...more });
+      });
+    const states = options.specs.filter(isState);
+    const weights = options.specs.filter((spec) => !isState(spec));
+    const trained = make(
+      weights.filter(({ frozen }) => frozen !== true),
+      {},
+    );
+    this.buckets = trained;
+    this.frozen = make(
+      weights.filter(({ frozen }) => frozen === true),
+      { frozen: true, zero: zero === 3 ? 3 : 0, partial: undefined },
+    );
+    this.states = make(states, { frozen: true, zero: 0 });
+    this.table = trained.find(({ parameters }) => parameters[0]?.name === tiedTable);
+    for (const { parameters } of [...this.#gathered, ...this.states]) {
       for (const parameter of parameters) this.#byName.set(parameter.name, parameter);
     }
   }
@@ -68,7 +84,7 @@ export class StageWeights {
 
   /** Starts to gather sharded values. */
   unshard(): readonly Work[] {
-    this.#gathering = this.buckets.flatMap((bucket) => bucket.unshard() ?? []);
+    this.#gathering = this.#gathered.flatMap((bucket) => bucket.unshard() ?? []);
     return this.#gathering;
   }
 
@@ -81,7 +97,7 @@ export class StageWeights {
   /** Frees values that are sharded outside of use. */
   reshard(): void {
     this.ready();
-    for (const bucket of this.buckets) bucket.reshard();
+    for (const bucket of this.#gathered) bucket.reshard();
   }
 
   /** Makes room for the gradients of a backward. */
@@ -93,22 +109,36 @@ export class StageWeights {
   reduce(): readonly Work[] {
     return this.buckets.map((bucket) => bucket.reduce());
   }
+
+  /** What is sharded outside of use. */
+  get #gathered(): readonly Bucket[] {
+    return [...this.buckets, ...this.frozen];
+  }
 }
 
-type BucketKind = "table" | "split" | "shared" | "expert" | "state";
+type BucketKind = "table" | "split" | "shared" | NonNullable<ParameterSpec["role"]>;
+
+/** Kinds in the order of their buckets. */
+const order: readonly BucketKind[] = [
+  "table",
+  "split",
+  "shared",
+  "summed",
+  "expert",
+  "state",
+  "expert-state",
+];
+
+function isState({ role }: ParameterSpec): boolean {
+  return role === "state" || role === "expert-state";
+}
 
 function kindOf({ name, role, slice }: ParameterSpec): BucketKind {
-  if (name === tiedTable && role !== "state") return "table";
+  if (name === tiedTable) return "table";
   return role ?? (slice === undefined ? "shared" : "split");
 }
 
 function groupSpecs(specs: readonly ParameterSpec[]): ReadonlyMap<BucketKind, ParameterSpec[]> {
-  const groups = new Map<BucketKind, ParameterSpec[]>();
-  for (const spec of specs) {
-    const kind = kindOf(spec);
-    const group = groups.get(kind);
-    if (group === undefined) groups.set(kind, [spec]);
-    else group.push(spec);
-  }
-  return groups;
+  const kinds = order.map((kind) => [kind, specs.filter((spec) => kindOf(spec) === kind)] as const);
+  return new Map(kinds.filter(([, some]) => some.length > 0));
 }

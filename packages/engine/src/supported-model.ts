@@ -32,11 +32,6 @@ export function modelWishes(m: Model): readonly Wish[] {
       m.adapter !== undefined && m.adapter.base !== "full",
       "adapter.base full",
     ],
-    [
-      "adapters in a model with experts",
-      m.adapter !== undefined && m.experts !== undefined,
-      "no adapter",
-    ],
     ["encoders", m.encoders.length > 0, "a model without encoders"],
   ];
 }

@@ -63,17 +63,6 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
       model.position === "learned" && plan.sequence > model.context,
       "a shorter sequence",
     ],
-    [
-      `adapters over tp ${plan.tp}`,
-      model.adapter !== undefined && plan.tp > 1,
-      "tp 1, and dp or pp for more ranks",
-    ],
-    // Nothing is trained in common by the two copies of the table, and one must speak for both.
-    [
-      `adapters with a tied table over pp ${plan.pp}`,
-      model.adapter !== undefined && model.tied && plan.pp > 1,
-      "pp 1 or tied false",
-    ],
     ...modelWishes(model),
     ...expertWishes(plan),
   ];

@@ -206,7 +206,7 @@ class StageRun {
       return this.#adapted(tape, name, x, linear(tape, x, weight, { bias }));
     }
     const { y: all, drop } = enterTensorParallel(tape, x, tensor);
-    const product = linear(tape, all, weight, { bias });
+    const product = this.#adapted(tape, name, all, linear(tape, all, weight, { bias }));
     drop();
     return product;
   }
@@ -219,12 +219,16 @@ class StageRun {
     if (tensor === undefined) {
       return this.#adapted(tape, name, x, linear(tape, x, weight, { bias }));
     }
-    return leaveTensorParallel(tape, linear(tape, x, weight), tensor, bias);
+    // Adapters add to each rank's part of the sum.
+    const part = this.#adapted(tape, name, x, linear(tape, x, weight));
+    return leaveTensorParallel(tape, part, tensor, bias);
   }
 
   /** y with what the adapters of this matrix add to it. */
   #adapted(tape: Tape, name: string, x: Variable, y: Variable): Variable {
-    for (const { down, up, columns } of matrixAdapters(this.#options.model, name)) {
+    const { model } = this.#options;
+    const ranks = this.#parallel.tensor?.group.ranks ?? 1;
+    for (const { down, up, columns } of matrixAdapters(model, name, ranks)) {
       addLowRank(tape, x, y, this.#get(down), this.#get(up), columns);
     }
     return y;

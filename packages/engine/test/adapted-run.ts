@@ -1,10 +1,12 @@
 /** Small runs that train adapters of every matrix. */
+import { expect } from "vitest";
 import type { ResolvedRun } from "@trireme/run";
 import type { AdapterTarget, ModelOptions } from "@trireme/workload";
-import { gpt, llama } from "./equality.ts";
-import { type Degrees, smallRun } from "./small-run.ts";
+import { gpt, llama, worstGradient } from "./equality.ts";
+import { type Degrees, smallRun, trainSteps, withRuntime } from "./small-run.ts";
 
-const attentionTargets = ["query", "key", "value", "output"] as const;
+/** What adapters may change in every model. */
+export const attentionTargets = ["query", "key", "value", "output"] as const;
 
 /** Forms of models, and all that adapters may change in them. */
 export const adaptedForms: readonly (readonly [
@@ -23,4 +25,30 @@ export function adapted(
   plan: Degrees = {},
 ): ResolvedRun {
   return smallRun(plan, { ...form, adapter: { rank: 3, targets } });
+}
+
+/** Expects adapters to train under a plan as on one rank, to generate the same text, and nothing else to train. */
+export async function expectAdapted(
+  form: Partial<ModelOptions>,
+  targets: readonly AdapterTarget[],
+  plan: Degrees,
+): Promise<void> {
+  const train = (
+    degrees: Degrees,
+  ): Promise<[losses: number[], gradients: ReadonlyMap<string, Float32Array>, text: Int32Array]> =>
+    withRuntime(adapted(form, targets, degrees), async (runtime) => {
+      const losses = await trainSteps(runtime, 0, 2);
+      const gradients = await runtime.gradients();
+      losses.push(...(await trainSteps(runtime, 2, 6)));
+      const prompt = Int32Array.of(1, 4, 7);
+      const text = await runtime.generate!({ prompt, tokens: 6, temperature: 0, seed: 1 });
+      return [losses, gradients, text];
+    });
+  const [losses, gradients, text] = await train(plan);
+  const [one, expected, same] = await train({});
+  // Rounding alone, over a step that has changed B from its zeros.
+  expect(worstGradient(gradients, expected)).toBeLessThan(1e-4);
+  losses.forEach((loss, step) => expect(Math.abs(loss - one[step]!)).toBeLessThan(1e-4));
+  expect([...gradients.keys()].every((name) => name.includes(".lora_"))).toBe(true);
+  expect(text).toEqual(same);
 }

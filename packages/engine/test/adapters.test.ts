@@ -4,8 +4,8 @@ import type { ResolvedRun } from "@trireme/run";
 import type { Snapshot } from "@trireme/runtime";
 import type { AdapterTarget } from "@trireme/workload";
 import { expect, test } from "vitest";
-import { adapted, adaptedForms } from "./adapted-run.ts";
-import { llama } from "./equality.ts";
+import { adapted, adaptedForms, attentionTargets, expectAdapted } from "./adapted-run.ts";
+import { deepSeek, llama } from "./equality.ts";
 import { smallBatch, smallRun, takeSnapshot, trainSteps, withRuntime } from "./small-run.ts";
 
 /** Weights of a snapshot by name. */
@@ -100,6 +100,14 @@ test.each(adaptedForms)(
       expect(whole.loss).toBeLessThan(loss - 0.05);
     });
   },
+);
+
+// A slice of test/slow/adapters.source.test.ts.
+test.each([
+  ["two tied stages of two ranks each", adaptedForms[0]![1], adaptedForms[0]![2], { tp: 2, pp: 2 }],
+  ["experts on two ranks", deepSeek, attentionTargets, { dp: 2, ep: 2 }],
+] as const)("adapters over %s train and generate as on one rank", (_, form, targets, plan) =>
+  expectAdapted(form, targets, plan),
 );
 
 test("frozen weights need no gradients and no moments", async () => {

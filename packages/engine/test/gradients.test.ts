@@ -171,6 +171,8 @@ test.each([
     seed: 3,
     replicas: lone,
     expertReplicas: lone,
+    peers: lone,
+    expertPeers: lone,
     zero: 0,
     tensor: undefined,
     sequenceParallel: false,

@@ -1,7 +1,13 @@
+import { decodeSafetensors } from "@trireme/checkpoint";
 import { expect, test } from "vitest";
-import { type Fp8Scaling, embeddedRuntime } from "@trireme/engine";
-import { gpt, train } from "./equality.ts";
-import { type Degrees, smallRun, trainSteps } from "./small-run.ts";
+import {
+  type EmbeddedRuntime,
+  type Fp8Scaling,
+  embeddedRuntime,
+  wholeModel,
+} from "@trireme/engine";
+import { gpt, mixtral, train } from "./equality.ts";
+import { type Degrees, smallBatch, smallRun, takeSnapshot, trainSteps } from "./small-run.ts";
 
 const steps = 20;
 
@@ -28,5 +34,43 @@ test("BF16 and FP8 products and BF16 gradients train as float32 does, within the
     const rounded = await losses(plan, scaling);
     expect(rounded).not.toEqual(exact);
     rounded.forEach((loss, step) => expect(Math.abs(loss - exact[step]!)).toBeLessThan(bound));
+  }
+});
+
+test("delayed scales are the same under every plan, and a resumed run goes on with them bit for bit", async () => {
+  const start = async (plan: Degrees): Promise<EmbeddedRuntime> => {
+    const runtime = embeddedRuntime({ fp8Scaling: "delayed" });
+    await runtime.start(smallRun({ matrixPrecision: "fp8", ...plan }, mixtral));
+    return runtime;
+  };
+  const plan = { dp: 2, ep: 2, zero: 1 } as const;
+  const many = await start(plan);
+  await trainSteps(many, 0, 4);
+  const snapshot = await takeSnapshot(many);
+  // An evaluation sees other operands, and leaves the scales alone.
+  await many.evaluate(smallBatch(99));
+  const straight = await trainSteps(many, 4, 8);
+  await many.stop();
+  const resumed = await start(plan);
+  await resumed.restore(snapshot);
+  expect(await trainSteps(resumed, 4, 8)).toEqual(straight);
+  await resumed.stop();
+  const elsewhere = await start({ tp: 2, sequenceParallel: true });
+  await elsewhere.restore(snapshot);
+  const others = await trainSteps(elsewhere, 4, 8);
+  await elsewhere.stop();
+  // With scales of their own, operands would be rounded to other numbers.
+  others.forEach((loss, i) => expect(Math.abs(loss - straight[i]!)).toBeLessThan(2e-3));
+  const { tensors } = decodeSafetensors(wholeModel(snapshot));
+  const maxima = tensors.filter(({ name }) => name.endsWith(".amax"));
+  // Two of attention and two of each of four experts and the shared one, in four layers.
+  expect(maxima).toHaveLength(4 * 12);
+  for (const { data } of maxima) {
+    const history = new Float32Array(Uint8Array.from(data).buffer);
+    for (let role = 0; role < 3; role++) {
+      // Four steps are known, the newest first.
+      const row = history.subarray(role * 16, role * 16 + 16);
+      expect([...row].map((x) => x > 0)).toEqual(Array.from(row, (_, i) => i < 4));
+    }
   }
 });

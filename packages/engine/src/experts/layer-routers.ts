@@ -32,7 +32,7 @@ export class LayerRouters {
   add(weights: StageWeights, peers: Communicator): void {
     const { memory, experts, router, capacity, batchTokens } = this.#options;
     const routers: Router[] = [];
-    for (const { name, value } of weights.state?.parameters ?? []) {
+    for (const { name, value } of weights.states.flatMap(({ parameters }) => parameters)) {
       const layer = loadName.exec(name)?.[1];
       if (layer === undefined) continue;
       const bias = experts.selectionBias

@@ -19,6 +19,7 @@ export function addBiasColumns(tape: Tape, y: Variable, bias: Parameter, columns
     kernels.copy(bias.value.pointer, part, count);
     kernels.addBias(y.value.pointer, row, rows, width);
   });
+  if (bias.frozen === true) return;
   tape.record({
     weight: () => {
       lend((row, part) => {

@@ -104,7 +104,8 @@ export function linear(
     };
     tape.record({ input, spent: () => [y.value, y.gradient] });
   } else {
-    tape.record({ ...backward, reads: [x], spent: () => [y.value], kept: () => [y.gradient] });
+    const reads = weight.frozen === true ? [] : [x];
+    tape.record({ ...backward, reads, spent: () => [y.value], kept: () => [y.gradient] });
   }
   return y;
 }

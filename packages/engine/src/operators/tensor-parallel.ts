@@ -64,11 +64,12 @@ export function leaveTensorParallel(
       const dy = gradientOf(y);
       tape.give(x, tensor.sequence ? gathered(tape, dy, tensor).value : dy);
     },
-    ...(bias !== undefined && {
-      weight: () => {
-        kernels.biasGradient(gradientOf(y).pointer, bias.gradient.pointer, rows, width);
-      },
-    }),
+    ...(bias !== undefined &&
+      bias.frozen !== true && {
+        weight: () => {
+          kernels.biasGradient(gradientOf(y).pointer, bias.gradient.pointer, rows, width);
+        },
+      }),
     // Without sequence parallelism x has the same value and gradient, which its product keeps.
     spent: () => (tensor.sequence ? [y.value] : []),
     kept: () => (tensor.sequence ? [y.gradient] : []),

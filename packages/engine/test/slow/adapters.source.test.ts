@@ -1,9 +1,10 @@
-import { expect, test } from "vitest";
-import { adapted, adaptedForms } from "../adapted-run.ts";
-import { worstGradient } from "../equality.ts";
-import { type Degrees, trainSteps, withRuntime } from "../small-run.ts";
+import { test } from "vitest";
+import { adaptedForms, attentionTargets, expectAdapted } from "../adapted-run.ts";
+import { deepSeek, mixtral } from "../equality.ts";
+import type { Degrees } from "../small-run.ts";
 
-const [, llama, every] = adaptedForms[1]!;
+const [, gpt, ofGpt] = adaptedForms[0]!;
+const [, llama, ofLlama] = adaptedForms[1]!;
 
 test.each<Degrees>([
   { dp: 2, zero: 1 },
@@ -12,15 +13,20 @@ test.each<Degrees>([
   { pp: 2, dp: 2, microbatch: 2, schedule: "zb-h1" },
   { cp: 2 },
   { recompute: "full" },
-])("adapters under %o train as on one rank", async (plan) => {
-  const train = (degrees: Degrees): Promise<[number[], ReadonlyMap<string, Float32Array>]> =>
-    withRuntime(adapted(llama, every, degrees), async (runtime) => {
-      const losses = await trainSteps(runtime, 0, 2);
-      const gradients = await runtime.gradients();
-      return [[...losses, ...(await trainSteps(runtime, 2, 6))], gradients];
-    });
-  const [[losses, gradients], [one, expected]] = [await train(plan), await train({})];
-  expect(worstGradient(gradients, expected)).toBeLessThan(1e-4);
-  losses.forEach((loss, step) => expect(Math.abs(loss - one[step]!)).toBeLessThan(1e-4));
-  expect([...gradients.keys()].every((name) => name.includes(".lora_"))).toBe(true);
+  { tp: 2 },
+  { tp: 2, sequenceParallel: true, zero: 3, dp: 2 },
+])("adapters under %o train as on one rank", (plan) => expectAdapted(llama, ofLlama, plan));
+
+test.each<Degrees>([{ pp: 2 }, { pp: 2, tp: 2, microbatch: 2, schedule: "dualpipe" }])(
+  "adapters of a model with a tied table under %o train as on one rank",
+  (plan) => expectAdapted(gpt, ofGpt, plan),
+);
+
+test.each<Degrees>([
+  { dp: 2, ep: 2 },
+  { dp: 2, ep: 2, zero: 3 },
+  { tp: 2, pp: 2, sequenceParallel: true },
+])("adapters of a mixture of experts under %o train as on one rank", async (plan) => {
+  await expectAdapted(mixtral, attentionTargets, plan);
+  await expectAdapted(deepSeek, attentionTargets, plan);
 });
