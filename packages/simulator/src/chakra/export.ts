@@ -17,6 +17,11 @@ export interface ChakraWorkload {
   readonly groups: Readonly<Record<string, readonly number[]>>;
 }
 
+/** ASTRA-sim reads a group's name as a number, and takes "0" for all ranks. */
+function nameOf(group: number): string {
+  return String(group + 1);
+}
+
 /**
  * Exports every instruction that does something: computing, sends, receives and collectives of each
  * rank, with what it waits for. Collectives that the cost model sums up are one node with all their
@@ -25,7 +30,7 @@ export interface ChakraWorkload {
  */
 export function toChakra(program: Program): ChakraWorkload {
   const groups: Record<string, readonly number[]> = {};
-  program.groups.forEach((members, i) => (groups[String(i)] = [...members]));
+  program.groups.forEach((members, i) => (groups[nameOf(i)] = [...members]));
   const traces = Array.from({ length: program.ranks }, (_, rank) => ({
     version: "0.0.4",
     nodes: new RankExport(program, rank).nodes(),
@@ -115,7 +120,7 @@ class RankExport {
     const label = this.#program.labels[(send ? sends : receive)[id]!]!;
     const type = send ? chakraNodeTypes.send : chakraNodeTypes.receive;
     return this.#add(label.action, type, duration[id]! + latency[id]!, {
-      comm_size: Math.round(label.bytes ?? 0),
+      comm_size: Math.max(1, Math.round(label.bytes ?? 0)),
       comm_src: from[id]!,
       comm_dst: to[id]!,
       comm_tag: id % 2 ** 31,
@@ -125,6 +130,7 @@ class RankExport {
   #collective(id: number): number {
     const { group, stream, duration, label } = this.#program.collectives();
     const { action, kind, bytes = 0 } = this.#program.labels[label[id]!]!;
+    const members = this.#program.groups[group[id]!]!.length;
     const on = stream[id]!;
     const last = this.#lastOn.get(on);
     const node = this.#add(
@@ -133,8 +139,9 @@ class RankExport {
       duration[id]!,
       {
         comm_type: collectiveCode(kind, action),
-        comm_size: Math.round(bytes),
-        pg_name: String(group[id]!),
+        // ASTRA-sim counts what each rank puts in: of an all-gather its part. It refuses empty ones.
+        comm_size: Math.max(1, Math.round(kind === "all-gather" ? bytes / members : bytes)),
+        pg_name: nameOf(group[id]!),
       },
       last === undefined ? [] : [last],
     );

@@ -80,7 +80,7 @@ function check({ traces, groups }: ChakraWorkload, rank: number, node: ChakraNod
     const { comm_type: kind, pg_name: group } = attributes;
     if (!collectiveTypes.has(kind))
       fail(rank, node, `collectives of type ${String(kind)} are not supported`);
-    if (group === undefined) return;
+    if (ofAll(group, groups)) return;
     const members = groups[String(group)];
     if (members === undefined) fail(rank, node, `there is no group "${String(group)}"`);
     if (!members.includes(rank)) fail(rank, node, `the rank is not in group "${String(group)}"`);
@@ -97,7 +97,13 @@ function check({ traces, groups }: ChakraWorkload, rank: number, node: ChakraNod
   }
 }
 
-/** Collectives without a group are of all ranks. */
+/** Collectives without a group, and of group "0" where none has that name, are of all ranks, as in ASTRA-sim. */
+function ofAll(group: ChakraValue | undefined, groups: ChakraWorkload["groups"]): boolean {
+  return (
+    group === undefined || group === "" || (String(group) === "0" && groups["0"] === undefined)
+  );
+}
+
 function matchCollectives(
   { traces, groups }: ChakraWorkload,
   nodes: readonly GraphNode[],
@@ -106,7 +112,8 @@ function matchCollectives(
   const lists = new Map<string, Map<number, number[]>>();
   for (const [i, { rank, node }] of nodes.entries()) {
     if (node.type !== chakraNodeTypes.collective) continue;
-    const group = String(node.attributes["pg_name"] ?? "");
+    const name = node.attributes["pg_name"];
+    const group = ofAll(name, groups) ? "" : String(name);
     let byRank = lists.get(group);
     if (byRank === undefined) lists.set(group, (byRank = new Map()));
     const own = byRank.get(rank);

@@ -7,6 +7,8 @@ export {
   decodeChakra,
   encodeChakra,
 } from "./execution-trace.ts";
+export { type AstraSimInputs, astraSimInputs } from "./astra-sim.ts";
+export type { UniformNetwork } from "./communication.ts";
 export { type ChakraWorkload, toChakra } from "./export.ts";
 export { type GraphNode, type WorkloadGraph, workloadGraph } from "./graph.ts";
 export { type PlayWorkloadOptions, type PlayedWorkload, playWorkload } from "./play-workload.ts";
@@ -18,3 +20,4 @@ export {
   printTextWorkload,
 } from "./text-workload.ts";
 export { type PlayedText, playText } from "./play-text.ts";
+export { type TextWorkloadOptions, toTextWorkload } from "./to-text.ts";

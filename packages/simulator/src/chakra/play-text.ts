@@ -1,8 +1,9 @@
 /**
- * Plays a text workload: each pipeline rank runs the listed layers forward, and backward in reverse
- * order, in a 1F1B schedule of the header's microbatches. Collectives of forward and input gradient hold
- * a rank up; those of weight gradients run behind and are waited for before the update, as in
- * data-parallel training. Ranks of a group do the same, and one stands for all.
+ * Plays a text workload: each pipeline rank runs the lines of a microbatch forward, and backward in
+ * reverse order, in a 1F1B schedule, and around them what is done once. Collectives of forward and input
+ * gradient hold a rank up; those of weight gradients run behind and are waited for before the update, as
+ * in data-parallel training. Ranks of a group do the same, and one stands for all; all stages have as
+ * much to do.
  */
 import type { Seconds } from "@trireme/core";
 import { createSchedule, kindCode, lower } from "@trireme/schedulers";
@@ -11,6 +12,7 @@ import { type Cluster, linkBetween } from "@trireme/topology";
 import { collectiveTime } from "@trireme/collectives";
 import { play } from "../program/play.ts";
 import { Program } from "../program/program.ts";
+import { type TextStep, textMicrobatches } from "./text-microbatches.ts";
 import type { TextLayer, TextPass, TextWorkload } from "./text-workload.ts";
 
 /** What came of it. */
@@ -28,11 +30,16 @@ const kinds = {
   ALLTOALL: "all-to-all",
 } as const;
 
-/** Plays a workload on a cluster. Throws TriremeError "DEVICES" when it is too small for all GPUs. */
+/**
+ * Plays a workload on a cluster.
+ * @throws TriremeError "DEVICES" when it is too small for all GPUs, "WORKLOAD" when its lines do not hold
+ * the microbatches that its header names.
+ */
 export function playText(w: TextWorkload, cluster: Cluster): PlayedText {
+  const step = textMicrobatches(w);
   const schedule = lower(createSchedule("1f1b", { ranks: w.pp, microbatches: w.microbatches }));
   const program = new Program(w.pp);
-  const text = new TextProgram(program, w, cluster);
+  const text = new TextProgram(program, w, step, cluster);
   const stride = w.allGpus / w.pp;
   const messages = new Map<string, number>();
   const message = (from: number, to: number, what: string): number => {
@@ -50,6 +57,7 @@ export function playText(w: TextWorkload, cluster: Cluster): PlayedText {
     return id;
   };
   for (let rank = 0; rank < w.pp; rank++) {
+    text.begin(rank);
     for (let i = schedule.offsets[rank]!; i < schedule.offsets[rank + 1]!; i++) {
       const microbatch = schedule.microbatch[i]!;
       switch (schedule.kind[i]!) {
@@ -82,34 +90,53 @@ export function playText(w: TextWorkload, cluster: Cluster): PlayedText {
 class TextProgram {
   readonly #program: Program;
   readonly #w: TextWorkload;
+  readonly #step: TextStep;
   readonly #cluster: Cluster;
   readonly #groups: readonly number[];
   readonly #pending: number[][];
   operations = 0;
 
-  constructor(program: Program, w: TextWorkload, cluster: Cluster) {
+  constructor(program: Program, w: TextWorkload, step: TextStep, cluster: Cluster) {
     this.#program = program;
     this.#w = w;
+    this.#step = step;
     this.#cluster = cluster;
     this.#groups = Array.from({ length: w.pp }, (_, rank) => program.group([rank]));
     this.#pending = this.#groups.map(() => []);
   }
 
+  /** What is done once before the first microbatch. */
+  begin(rank: number): void {
+    this.#forward(rank, -1, this.#step.before);
+  }
+
   forward(rank: number, microbatch: number): void {
-    for (const layer of this.#w.layers) {
+    this.#forward(rank, microbatch, this.#step.microbatches[microbatch]!);
+  }
+
+  backward(rank: number, microbatch: number): void {
+    this.#backward(rank, microbatch, this.#step.microbatches[microbatch]!);
+  }
+
+  #forward(rank: number, microbatch: number, layers: readonly TextLayer[]): void {
+    for (const layer of layers) {
       this.#pass(rank, microbatch, layer, layer.forward, "forward", false);
     }
   }
 
-  backward(rank: number, microbatch: number): void {
-    for (const layer of this.#w.layers.toReversed()) {
+  #backward(rank: number, microbatch: number, layers: readonly TextLayer[]): void {
+    for (const layer of layers.toReversed()) {
       this.#pass(rank, microbatch, layer, layer.inputGradient, "input-gradient", false);
       this.#pass(rank, microbatch, layer, layer.weightGradient, "weight-gradient", true);
     }
   }
 
-  /** After the last microbatch: gradients are waited for, then the weights change. */
+  /** After the last microbatch: what is done once, gradients are waited for, then the weights change. */
   update(rank: number): void {
+    const { before, after } = this.#step;
+    this.#forward(rank, -1, after);
+    this.#backward(rank, -1, after);
+    this.#backward(rank, -1, before);
     for (const id of this.#pending[rank]!) this.#program.await(rank, id);
     const time = this.#w.layers.reduce((sum, { update }) => sum + update, 0);
     this.operations++;

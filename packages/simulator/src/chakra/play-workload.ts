@@ -1,6 +1,5 @@
 /** Plays a Chakra workload: every operation starts when all that it waits for is over. */
 import { EventQueue, type Seconds, TriremeError } from "@trireme/core";
-import { type PricedOperation, collectiveTime } from "@trireme/collectives";
 import {
   type Lane,
   type SpanKind,
@@ -10,14 +9,28 @@ import {
   spanKinds,
 } from "@trireme/timeline";
 import { type Cluster, hostIndex } from "@trireme/topology";
+import {
+  type ChakraCollective,
+  type CommunicationTimes,
+  type UniformNetwork,
+  clusterTimes,
+  uniformTimes,
+} from "./communication.ts";
 import { type ChakraNode, chakraCollectives, chakraNodeTypes } from "./execution-trace.ts";
 import type { ChakraWorkload } from "./export.ts";
 import { type WorkloadGraph, workloadGraph } from "./graph.ts";
 
-/** How communication is timed. */
+/** How communication is timed: with neither cluster nor network, each takes the duration that its node has. */
 export interface PlayWorkloadOptions {
-  /** Prices communication; without, each takes the duration that its node has. */
+  /** Prices communication, and says what stays inside a host. */
   readonly cluster?: Cluster;
+  /** Prices communication in closed form, in place of a cluster. */
+  readonly network?: UniformNetwork;
+  /**
+   * Sends and collectives of a rank under way at once, the first of its trace before others that are
+   * ready; no limit when left out. ASTRA-sim 2 has 1.
+   */
+  readonly communications?: number;
 }
 
 /** What came of it. */
@@ -31,24 +44,36 @@ export interface PlayedWorkload {
 /**
  * Plays a workload. Kernels of a rank run one after the other in the order in which they become ready;
  * memory operations run beside them, and communication beside both.
- * @throws TriremeError "CHAKRA", see `workloadGraph`.
+ * @throws TriremeError "CHAKRA", see `workloadGraph`; "NETWORK" for both a cluster and a network, or a
+ * limit of communications that lets nothing through.
  */
 export function playWorkload(
   workload: ChakraWorkload,
   options: PlayWorkloadOptions = {},
 ): PlayedWorkload {
-  const { cluster } = options;
+  const { cluster, network, communications = Infinity } = options;
   const ranks = workload.traces.length;
+  if (cluster !== undefined && network !== undefined) {
+    throw new TriremeError("NETWORK", "a workload is played on a cluster or a network: give one");
+  }
+  if (!(communications >= 1)) {
+    throw new TriremeError("NETWORK", `communications ${communications}: give at least 1`);
+  }
   if (cluster !== undefined && ranks > cluster.devices) {
     throw new TriremeError(
       "CHAKRA",
       `${ranks} ranks, but the cluster has ${cluster.devices} devices`,
     );
   }
-  return new WorkloadPlayer(workloadGraph(workload), ranks, cluster).run();
+  return new WorkloadPlayer(workloadGraph(workload), ranks, options).run();
 }
 
-const collectiveNames = new Map<unknown, keyof typeof chakraCollectives>([
+function timesOf({ cluster, network }: PlayWorkloadOptions): CommunicationTimes | undefined {
+  if (network !== undefined) return uniformTimes(network);
+  return cluster === undefined ? undefined : clusterTimes(cluster);
+}
+
+const collectiveNames = new Map<unknown, ChakraCollective>([
   [chakraCollectives["all-reduce"], "all-reduce"],
   [chakraCollectives["all-gather"], "all-gather"],
   [chakraCollectives.broadcast, "broadcast"],
@@ -60,6 +85,8 @@ const collectiveNames = new Map<unknown, keyof typeof chakraCollectives>([
 class WorkloadPlayer {
   readonly #graph: WorkloadGraph;
   readonly #cluster: Cluster | undefined;
+  readonly #times: CommunicationTimes | undefined;
+  readonly #communications: number;
   readonly #queue: EventQueue;
   readonly #builder: TimelineBuilder;
   readonly #waits: Int32Array;
@@ -70,12 +97,17 @@ class WorkloadPlayer {
   /** Kernels that are ready by rank, and whether one runs. */
   readonly #ready: readonly number[][];
   readonly #busy: Uint8Array;
+  /** Communication that is held back by rank, and how much of it is under way. */
+  readonly #held: readonly number[][];
+  readonly #underway: Int32Array;
   #done = 0;
 
-  constructor(graph: WorkloadGraph, ranks: number, cluster: Cluster | undefined) {
+  constructor(graph: WorkloadGraph, ranks: number, options: PlayWorkloadOptions) {
     const { nodes, collectives, sendOf } = graph;
     this.#graph = graph;
-    this.#cluster = cluster;
+    this.#cluster = options.cluster;
+    this.#times = timesOf(options);
+    this.#communications = options.communications ?? Infinity;
     this.#queue = new EventQueue(nodes.length + 16);
     this.#builder = new TimelineBuilder({ capacity: nodes.length, ranks });
     this.#waits = new Int32Array(nodes.length);
@@ -90,11 +122,14 @@ class WorkloadPlayer {
     this.#missing = Int32Array.from(collectives, (members) => members.length);
     this.#ready = Array.from({ length: ranks }, () => []);
     this.#busy = new Uint8Array(ranks);
+    this.#held = Array.from({ length: ranks }, () => []);
+    this.#underway = new Int32Array(ranks);
   }
 
   run(): PlayedWorkload {
     const { nodes } = this.#graph;
     for (let i = 0; i < nodes.length; i++) if (this.#waits[i] === 0) this.#becomesReady(i);
+    for (let rank = 0; rank < this.#held.length; rank++) this.#communicate(rank);
     while (this.#queue.size > 0) {
       const i = this.#queue.pop();
       const collective = this.#graph.collectiveOf[i]!;
@@ -108,14 +143,33 @@ class WorkloadPlayer {
   }
 
   #becomesReady(i: number): void {
+    const { rank, node } = this.#graph.nodes[i]!;
+    this.#start[i] = this.#queue.now;
+    if (node.type === chakraNodeTypes.compute) {
+      this.#ready[rank]!.push(i);
+      this.#compute(rank);
+    } else if (occupies(node)) this.#held[rank]!.push(i);
+    else this.#begin(i);
+  }
+
+  /** Lets what a rank holds back start, in the order of its trace, while there is room. */
+  #communicate(rank: number): void {
+    const held = this.#held[rank]!;
+    while (held.length > 0 && this.#underway[rank]! < this.#communications) {
+      let first = 0;
+      for (let k = 1; k < held.length; k++) if (held[k]! < held[first]!) first = k;
+      this.#underway[rank]!++;
+      this.#begin(held.splice(first, 1)[0]!);
+    }
+  }
+
+  /** Lets what is not computed start. */
+  #begin(i: number): void {
     const { now } = this.#queue;
     const { rank, node } = this.#graph.nodes[i]!;
     const collective = this.#graph.collectiveOf[i]!;
     this.#start[i] = now;
-    if (node.type === chakraNodeTypes.compute) {
-      this.#ready[rank]!.push(i);
-      this.#compute(rank);
-    } else if (collective < 0) {
+    if (collective < 0) {
       // A receive is over when its send is.
       const time = node.type === chakraNodeTypes.receive ? 0 : this.#sendTime(rank, node);
       this.#queue.push(now + time, i);
@@ -148,26 +202,23 @@ class WorkloadPlayer {
       bytes: sizeOf(node),
     });
     if (node.type === chakraNodeTypes.compute) this.#busy[rank] = 0;
+    if (occupies(node)) this.#underway[rank]!--;
     for (const next of this.#next[i]!) if (--this.#waits[next]! === 0) this.#becomesReady(next);
     if (node.type === chakraNodeTypes.compute) this.#compute(rank);
+    this.#communicate(rank);
   }
 
   #sendTime(rank: number, node: ChakraNode): Seconds {
-    const cluster = this.#cluster;
-    if (cluster === undefined || node.type !== chakraNodeTypes.send) return node.duration;
-    const ranks = [rank, Number(node.attributes["comm_dst"])];
-    return collectiveTime({ operation: "send", bytes: sizeOf(node), cluster, ranks });
+    if (this.#times === undefined || node.type !== chakraNodeTypes.send) return node.duration;
+    return this.#times.send(rank, Number(node.attributes["comm_dst"]), sizeOf(node));
   }
 
   #collectiveTime(members: readonly number[], node: ChakraNode): Seconds {
-    const cluster = this.#cluster;
     const name = collectiveNames.get(node.attributes["comm_type"])!;
-    if (cluster === undefined) return node.duration;
     const ranks = members.map((i) => this.#graph.nodes[i]!.rank);
-    // A barrier is an all-reduce of next to nothing.
-    const operation: PricedOperation = name === "barrier" ? "all-reduce" : name;
-    const bytes = name === "barrier" ? 4 : sizeOf(node);
-    return collectiveTime({ operation, bytes, cluster, ranks });
+    // An all-gather's size is that of one part.
+    const bytes = sizeOf(node) * (name === "all-gather" ? ranks.length : 1);
+    return this.#times?.collective(name, ranks, bytes) ?? node.duration;
   }
 
   #lane(i: number): Lane {
@@ -185,6 +236,11 @@ class WorkloadPlayer {
     const host = hostIndex(cluster, rank);
     return others.every((other) => hostIndex(cluster, other) === host) ? "intra" : "inter";
   }
+}
+
+/** Whether it counts as communication of its rank that is under way. */
+function occupies({ type }: ChakraNode): boolean {
+  return type === chakraNodeTypes.send || type === chakraNodeTypes.collective;
 }
 
 function sizeOf(node: ChakraNode): number {
