@@ -13,6 +13,7 @@ export { gemm, gemmWorkspace } from "./gemm";
 export { layerNormBackward, layerNormForward } from "./layer-norm";
 export { rmsNormBackward, rmsNormForward } from "./rms-norm";
 export { rotary } from "./rotary";
+export { rotaryPairs } from "./rotary-pairs";
 export { swigluBackward, swigluForward } from "./swiglu";
 export { vocabLossGradient, vocabLossPart, vocabLossTotal } from "./vocab-loss";
 export { combineRows, combineWeightsGradient, spreadRows } from "./token-rows";

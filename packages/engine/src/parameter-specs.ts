@@ -5,7 +5,13 @@
  * product of a pair, rows of the second, rows of the vocabulary.
  */
 import { TriremeError } from "@trireme/core";
-import { type Model, type Stage, layerFormAt, layerForms } from "@trireme/workload";
+import {
+  type LatentAttention,
+  type Model,
+  type Stage,
+  layerFormAt,
+  layerForms,
+} from "@trireme/workload";
 import { besideAdapters } from "./adapters.ts";
 import { type ParameterSpec, tiedTable } from "./parameter.ts";
 import type { Range, Slice } from "./slice.ts";
@@ -76,20 +82,55 @@ export function vocabRows(vocab: number, share: Share): number {
 }
 
 function layer(model: Model, index: number, shares: Shares): ParameterSpec[] {
-  const { hidden, heads, kvHeads, headDim, bias, qkvBias } = model;
   const { tensor } = shares;
   const prefix = `h.${index}`;
-  const [queries, keys] = [heads * headDim, kvHeads * headDim];
-  const qkv = evenly(tensor, [queries, keys, keys]);
   const mixed = layerForms(model)[layerFormAt(model, index)]!.experts;
   return [
     ...norm(model, `${prefix}.ln_1`),
-    ...splitColumns(`${prefix}.attn.c_attn`, hidden, queries + 2 * keys, qkv, tensor, qkvBias),
-    ...splitRows(`${prefix}.attn.c_proj`, queries, hidden, tensor, bias, lastSpread(model)),
+    ...(model.latent === undefined
+      ? attention(model, `${prefix}.attn`, tensor)
+      : latentAttention(model, model.latent, `${prefix}.attn`, tensor)),
     ...(hasSecondNorm(model) ? norm(model, `${prefix}.ln_2`) : []),
     ...(mixed
       ? experts(model, prefix, shares)
       : feedForward(model, `${prefix}.mlp`, model.ffn, tensor)),
+  ];
+}
+
+function attention(model: Model, name: string, share: Share): ParameterSpec[] {
+  const { hidden, heads, kvHeads, headDim, bias, qkvBias } = model;
+  const [queries, keys] = [heads * headDim, kvHeads * headDim];
+  const qkv = evenly(share, [queries, keys, keys]);
+  return [
+    ...splitColumns(`${name}.c_attn`, hidden, queries + 2 * keys, qkv, share, qkvBias),
+    ...splitRows(`${name}.c_proj`, queries, hidden, share, bias, lastSpread(model)),
+  ];
+}
+
+/** Under the names of DeepSeek's files: latents and their norms on every rank, heads shared out. */
+function latentAttention(
+  { hidden, heads, headDim, layers }: Model,
+  { queryRank, keyValueRank, nopeDim, ropeDim, valueDim }: LatentAttention,
+  name: string,
+  share: Share,
+): ParameterSpec[] {
+  const up = (to: string, inputs: number, outputs: number): ParameterSpec[] =>
+    splitColumns(`${name}.${to}`, inputs, outputs, evenly(share, [outputs]), share, false);
+  const gain = (to: string, width: number): ParameterSpec =>
+    constant(`${name}.${to}.weight`, width, 1);
+  const queries = heads * headDim;
+  return [
+    ...(queryRank === 0
+      ? up("q_proj", hidden, queries)
+      : [
+          matrix(`${name}.q_a_proj.weight`, [hidden, queryRank]),
+          gain("q_a_layernorm", queryRank),
+          ...up("q_b_proj", queryRank, queries),
+        ]),
+    matrix(`${name}.kv_a_proj_with_mqa.weight`, [hidden, keyValueRank + ropeDim]),
+    gain("kv_a_layernorm", keyValueRank),
+    ...up("kv_b_proj", keyValueRank, heads * (nopeDim + valueDim)),
+    ...splitRows(`${name}.o_proj`, heads * valueDim, hidden, share, false, lastSpread({ layers })),
   ];
 }
 
@@ -99,7 +140,7 @@ function hasSecondNorm({ block, sharedNorm }: Model): boolean {
 }
 
 /** Two residual branches a layer: their sum keeps the variance of one (GPT-2, section 2.3). */
-function lastSpread({ layers }: Model): number {
+function lastSpread({ layers }: Pick<Model, "layers">): number {
   return deviation / Math.sqrt(2 * layers);
 }
 

@@ -23,7 +23,22 @@ export function modelWishes(m: Model): readonly Wish[] {
     ["attention that is not causal", !m.causal, "causal true"],
     ["segments", m.segments !== 0, "segments 0"],
     ["a pooler", m.pooler, "pooler false"],
-    ["latent attention", m.latent !== undefined, "grouped-query attention"],
+    [
+      `latent attention with values of ${m.latent?.valueDim}, wider than keys of ${m.headDim}`,
+      (m.latent?.valueDim ?? 0) > m.headDim,
+      `valueDim ${m.headDim} or less`,
+    ],
+    [
+      `latent attention with ropeDim ${m.latent?.ropeDim}, whose numbers turn in pairs`,
+      (m.latent?.ropeDim ?? 0) % 2 !== 0,
+      "an even ropeDim",
+    ],
+    ["latent attention with biases", m.latent !== undefined && (m.bias || m.qkvBias), "bias false"],
+    [
+      "adapters on latent attention",
+      m.latent !== undefined && m.adapter !== undefined,
+      "no adapter",
+    ],
     ["a gate on the shared expert", m.experts?.sharedGate === true, "sharedGate false"],
     ["a router with a bias that is trained", m.experts?.routerBias === true, "routerBias false"],
     ["multi-token prediction", m.prediction !== 0, "prediction 0"],

@@ -9,6 +9,7 @@ import {
 } from "@trireme/workload";
 import { matrixAdapters } from "./adapters.ts";
 import type { Router } from "./experts/router.ts";
+import { latentAttention } from "./latent-attention.ts";
 import { gelu, swiglu } from "./operators/activation.ts";
 import { attention } from "./operators/attention.ts";
 import { addBiasColumns } from "./operators/bias-columns.ts";
@@ -125,6 +126,16 @@ class StageRun {
   #attention(tape: Tape, { name, form, drops }: Layer, x: Variable): Variable {
     const { model } = this.#options;
     const ranks = this.#parallel.tensor?.group.ranks ?? 1;
+    const window = form.windowed ? (model.window?.size ?? 0) : 0;
+    if (model.latent !== undefined) {
+      const { batch, pieces } = this.#input;
+      const get = (part: string): Parameter => this.#get(`${name}.attn.${part}`);
+      const options = { model, parallel: this.#parallel, get, batch, pieces, window };
+      const mixed = latentAttention(tape, x, options);
+      const attended = this.#leave(tape, mixed.y, `${name}.attn.o_proj`);
+      if (drops) mixed.drop();
+      return attended;
+    }
     const qkv = this.#enter(tape, x, `${name}.attn.c_attn`, model.qkvBias);
     const { y: mixed, drop } = attention(
       tape,
@@ -135,7 +146,7 @@ class StageRun {
         kvHeads: model.kvHeads / ranks,
         headDim: model.headDim,
         rotaryBase: model.position === "rotary" ? model.rotaryBase : undefined,
-        window: form.windowed ? (model.window?.size ?? 0) : 0,
+        window,
       },
       this.#parallel.context,
     );

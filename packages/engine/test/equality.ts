@@ -98,6 +98,18 @@ export const deepSeek = {
 } as const;
 export const switchForm = { experts: { count: 4, active: 1, ffn: 24, every: 2 } } as const;
 
+/** Latent attention: as DeepSeek-V3, and as DeepSeek-V2-Lite, whose queries have no latent. */
+export const latentForm = {
+  ...deepSeek,
+  kvHeads: 4,
+  latent: { queryRank: 24, keyValueRank: 16, nopeDim: 8, ropeDim: 4, valueDim: 8 },
+} as const;
+export const latentLite = {
+  ...llama,
+  kvHeads: 4,
+  latent: { keyValueRank: 16, nopeDim: 8, ropeDim: 4, valueDim: 12 },
+} as const;
+
 /** Attention and feed-forward beside each other, half of the layers within a window. */
 export const parallelForm = {
   ...llama,

@@ -143,6 +143,14 @@ const llama = {
   kvHeads: 1,
 } as const;
 
+/** As DeepSeek-V3, and, without a latent of queries, as DeepSeek-V2-Lite. */
+const latent = {
+  ...llama,
+  kvHeads: 2,
+  latent: { queryRank: 5, keyValueRank: 6, nopeDim: 4, ropeDim: 2, valueDim: 3 },
+} as const;
+const lite = { ...latent, latent: { ...latent.latent, queryRank: 0, valueDim: 6 } } as const;
+
 test.each([
   ["GPT", {}, "none", "together"],
   ["Llama", llama, "none", "together"],
@@ -150,6 +158,9 @@ test.each([
   ["Llama", llama, "selective", "apart"],
   ["GPT", {}, "full", "apart"],
   ["Llama", llama, "full", "together"],
+  ["DeepSeek", latent, "none", "together"],
+  ["DeepSeek", latent, "selective", "apart"],
+  ["DeepSeek", lite, "full", "apart"],
 ] as const)("a whole %s stack %j, recompute %s, halves %s", (_, form, recompute, halves) => {
   const model = defineModel({
     layers: 2,
@@ -181,7 +192,7 @@ test.each([
   // Fresh weights are so small that differences drown in rounding.
   for (const parameter of parameters.buckets.flatMap((bucket) => bucket.parameters)) {
     const { value, name } = parameter;
-    if (!name.includes("ln_")) bench.values(value).forEach((v, i, all) => (all[i] = v * 15));
+    if (!/ln_|layernorm/.test(name)) bench.values(value).forEach((v, i, all) => (all[i] = v * 15));
     bench.parameters.push(parameter);
   }
   const tokens = bench.ids([0, 1, 2, 3, 4, 6, 6, 5, 0, 1]);

@@ -3,7 +3,7 @@ import { wholeModel } from "@trireme/engine";
 import { type Snapshot, SnapshotBuffer, snapshotBytes } from "@trireme/runtime";
 import type { ModelOptions } from "@trireme/workload";
 import { expect, test } from "vitest";
-import { deepSeek, gpt, llama } from "./equality.ts";
+import { deepSeek, gpt, llama, switchForm } from "./equality.ts";
 import {
   type Degrees,
   learningRate,
@@ -38,6 +38,7 @@ test.each([
   ["pp4 goes on in dp2", { pp: 4 }, { dp: 2, microbatch: 2 }, gpt],
   ["ZeRO 1 goes on in tp2", { dp: 2, zero: 1 }, { tp: 2, sequenceParallel: true }, llama],
   ["tp2 in pp2 goes on in ZeRO 3", { tp: 2, pp: 2 }, { dp: 4, zero: 3 }, llama],
+  ["experts shared out go on whole", { dp: 2, etp: 2 }, { dp: 2, ep: 2, zero: 1 }, switchForm],
   ["experts of two ranks go on in ZeRO 2", { dp: 2, ep: 2 }, { dp: 2, zero: 2 }, deepSeek],
 ] as const)("a snapshot of %s", async (_, before, after, form) => {
   const [snapshot, straight] = await saved(before, form);

@@ -1,3 +1,4 @@
+import type { LatentKernels } from "./latent-kernels.ts";
 import type { LowPrecisionKernels } from "./low-precision-kernels.ts";
 import { kernelModule } from "./module.ts";
 import type { ParallelKernels } from "./parallel-kernels.ts";
@@ -9,7 +10,7 @@ import type { ParallelKernels } from "./parallel-kernels.ts";
  * traps (`WebAssembly.RuntimeError`), one inside it is believed. Results are the same bits on every
  * call and host. Operands may not overlap except where a kernel says so.
  */
-export interface Kernels extends ParallelKernels, LowPrecisionKernels {
+export interface Kernels extends ParallelKernels, LowPrecisionKernels, LatentKernels {
   /**
    * C[m, n] = alpha * op(A)[m, k] op(B)[k, n] + beta * C; `lda`, `ldb`, `ldc` are the stored row
    * lengths. beta 0 does not read C; alpha 0 does not read A and B. `workspace` is at least

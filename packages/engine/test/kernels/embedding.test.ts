@@ -95,6 +95,37 @@ test.each([
   expectClose(x.values, before, 5e-7);
 });
 
+test.each([
+  { width: 2, heads: 1, first: 0 },
+  { width: 6, heads: 3, first: 7 },
+  { width: 64, heads: 2, first: 100_000 },
+])("rotaryPairs turns neighbours of $width of each of $heads heads, from $first", (c) => {
+  const { width, heads, first } = c;
+  const arena = new Arena();
+  const [batch, sequence, headStride] = [2, 5, width + 3];
+  const stride = heads * headStride + 5;
+  const x = arena.normal(batch * sequence * stride);
+  const before = Float64Array.from(x.values);
+  const wanted = Float64Array.from(before);
+  for (let row = 0; row < batch * sequence; row++) {
+    for (let head = 0; head < heads; head++) {
+      for (let i = 0; i < width; i += 2) {
+        const angle = (first + (row % sequence)) * 10_000 ** (-i / width);
+        const at = row * stride + head * headStride + i;
+        const [u, v] = [before[at]!, before[at + 1]!];
+        wanted[at] = u * Math.cos(angle) - v * Math.sin(angle);
+        wanted[at + 1] = v * Math.cos(angle) + u * Math.sin(angle);
+      }
+    }
+  }
+  const sizes = [batch, sequence, heads, stride, headStride, width] as const;
+  arena.kernels.rotaryPairs(x.pointer, ...sizes, 10_000, 1, first);
+  arena.checkGuards();
+  expectClose(x.values, wanted, 3e-7);
+  arena.kernels.rotaryPairs(x.pointer, ...sizes, 10_000, -1, first);
+  expectClose(x.values, before, 5e-7);
+});
+
 test("without a first position rotary begins at 0, which turns nothing", () => {
   const arena = new Arena();
   const x = arena.normal(8);

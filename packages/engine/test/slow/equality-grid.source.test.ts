@@ -4,7 +4,15 @@
  */
 import { expect, test } from "vitest";
 import { type ModelOptions, type PipelineSchedule, pipelineSchedules } from "@trireme/workload";
-import { expectEqual, gpt, llama, parallelForm, train } from "../equality.ts";
+import {
+  expectEqual,
+  gpt,
+  latentForm,
+  latentLite,
+  llama,
+  parallelForm,
+  train,
+} from "../equality.ts";
 import { type Degrees, smallRun } from "../small-run.ts";
 
 const steps = 50;
@@ -75,9 +83,24 @@ const forms: readonly (readonly [Degrees, Partial<ModelOptions>])[] = [
   ],
 ];
 
+const latent: readonly (readonly [Degrees, Partial<ModelOptions>])[] = [
+  [{ tp: 2 }, latentLite],
+  [{ tp: 4, sequenceParallel: true }, latentLite],
+  [{ cp: 4, contextExchange: "ring" }, latentLite],
+  [{ cp: 2, contextExchange: "all-to-all", pp: 2, recompute: "selective" }, latentLite],
+  [{ pp: 4, schedule: "zb-h2", recompute: "selective" }, latentLite],
+  [
+    { dp: 2, pp: 2, vpp: 2, zero: 3, schedule: "dualpipe-v", overlapDataParallel: true },
+    latentForm,
+  ],
+  [{ tp: 2, sequenceParallel: true, cp: 2, dp: 2, zero: 2, etp: 1, ep: 2 }, latentForm],
+  [{ tp: 2, cp: 2, pp: 2, contextExchange: "all-gather", recompute: "selective" }, latentLite],
+  [{ tp: 2, sequenceParallel: true, pp: 2, schedule: "zb-h1", recompute: "full" }, latentForm],
+];
+
 const plans = [...schedules, ...alone, ...pairs, ...triples];
 
-test.each(forms.map(([plan, form]) => [JSON.stringify(plan), plan, form] as const))(
+test.each([...forms, ...latent].map(([plan, form]) => [JSON.stringify(plan), plan, form] as const))(
   "%s trains as one rank does, in other forms",
   (_, plan, form) => expectEqual(plan, form, steps),
   240_000,
