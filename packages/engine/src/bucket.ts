@@ -7,6 +7,7 @@
 import type { Communicator, Work } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
 import { allReduceBf16, allReduceFloat32, reduceScatterBf16 } from "./gradient-reduction.ts";
+import { type HostMemory, HostPlace } from "./host-place.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
 import { initialize } from "./initial-values.ts";
@@ -33,6 +34,8 @@ export interface BucketOptions {
   readonly wholeSums?: boolean;
   /** Not trained: there are values alone. */
   readonly frozen?: boolean;
+  /** Where moments and masters are; left out, in the rank's memory. */
+  readonly host?: HostMemory | undefined;
   /** Whether this rank's copy is counted in the norm and stored, among ranks that are no replicas. */
   readonly speaks: boolean;
 }
@@ -47,7 +50,14 @@ export interface Segment {
   readonly secondMoment: Tensor;
 }
 
-/** What a frozen bucket has of gradients and moments. */
+/** Where a segment is updated: moments are there, and values and gradients when an update begins. */
+export interface UpdatePlace {
+  readonly pool: Pool;
+  readonly kernels: Kernels;
+  readonly segment: Segment;
+}
+
+/** What a bucket has of what it needs not, or has elsewhere. */
 const nothing: Tensor = { pointer: 0, dims: [0], size: 0 };
 
 /** Elements between the beginnings of neighbours: whole cache lines. */
@@ -55,7 +65,11 @@ const lineElements = 16;
 
 export class Bucket {
   readonly parameters: readonly BucketParameter[];
+  /** In the rank's memory. */
   readonly segment: Segment;
+  readonly place: UpdatePlace;
+  /** The place, where it is not the rank's memory. */
+  readonly host: HostPlace | undefined;
   /** Length of a flat block. */
   readonly size: number;
   /** Whether its norm is counted here, and its gradient told. */
@@ -94,13 +108,16 @@ export class Bucket {
     this.#values = zero === 3 ? undefined : values;
     this.#gradients = gradients;
     const own = (): Tensor => (frozen ? nothing : this.#block(count));
-    this.segment = {
-      start,
-      value,
-      gradient: gradients === undefined ? own() : part(gradients, start, count),
-      firstMoment: own(),
-      secondMoment: own(),
-    };
+    const gradient = gradients === undefined ? own() : part(gradients, start, count);
+    const { host } = options;
+    this.host =
+      host === undefined || frozen
+        ? undefined
+        : new HostPlace(host, pool.memory, { start, value, gradient });
+    const moment = (): Tensor => (this.host === undefined ? own() : nothing);
+    const [firstMoment, secondMoment] = [moment(), moment()];
+    this.segment = { start, value, gradient, firstMoment, secondMoment };
+    this.place = this.host ?? { pool, kernels: options.kernels, segment: this.segment };
   }
 
   /** The whole values; there are none while they are sharded. */
@@ -199,6 +216,11 @@ export class Bucket {
     const share = roundUp(Math.ceil(this.size / replicas.ranks), lineElements);
     const from = Math.min(this.size, share * replicas.rank);
     return { start: from, count: Math.min(share, this.size - from) };
+  }
+
+  /** The rank's memory. */
+  get memory(): WebAssembly.Memory {
+    return this.#options.pool.memory;
   }
 
   /** The ranks that hold the same. */

@@ -95,15 +95,20 @@ export class CorruptionWatch {
   }
 
   /** The optimizer has updated the rank's segment. */
-  updated({ segment }: Bucket): void {
-    const { value, firstMoment, secondMoment } = segment;
+  updated({ segment: { value }, place }: Bucket): void {
     this.#visit("weight", value, value.size);
+    const { firstMoment, secondMoment } = place.segment;
     for (const moment of [firstMoment, secondMoment]) {
-      this.#visit("optimizer-state", moment, moment.size);
+      this.#visit("optimizer-state", moment, moment.size, place.pool.memory);
     }
   }
 
-  #visit(target: CorruptionTarget, tensor: Tensor, flops: number): void {
+  #visit(
+    target: CorruptionTarget,
+    tensor: Tensor,
+    flops: number,
+    memory: WebAssembly.Memory = this.#memory,
+  ): void {
     if (this.#injector === undefined) return;
     const now = this.#now();
     const work = this.#perFlop ? flops : now - this.#last;
@@ -112,7 +117,7 @@ export class CorruptionWatch {
     const visit = { device: this.#rank, target, size, format: "float32", work } as const;
     const corruption = this.#injector.visit(visit);
     if (corruption === undefined) return;
-    applyCorruption(view(this.#memory, tensor), corruption);
+    applyCorruption(view(memory, tensor), corruption);
     this.#strikes++;
   }
 }

@@ -14,9 +14,9 @@ export interface GradientPiece {
 }
 
 /** The boxes that a bucket speaks for. */
-export function gradientPieces(memory: WebAssembly.Memory, bucket: Bucket): GradientPiece[] {
+export function gradientPieces(bucket: Bucket): GradientPiece[] {
   if (!bucket.speaks) return [];
-  return partsIn(memory, bucket, "gradient", segmentRange(bucket.segment)).flatMap((part) =>
+  return partsIn(bucket, "gradient", segmentRange(bucket.segment)).flatMap((part) =>
     part.boxes.map((box) => {
       const { name, dims } = part;
       const values = new Float32Array(elements(box.region.shape));

@@ -4,16 +4,16 @@ import type { StateTensor } from "./stored-state.ts";
 
 /** Fills a rank's parts of the tensors of a snapshot, each of which it has, whatever layout wrote it. */
 export function loadState(
-  memory: WebAssembly.Memory,
   buckets: readonly Bucket[],
   state: ReadonlyMap<string, StateTensor>,
 ): void {
   for (const bucket of buckets) {
     for (const kind of storedKinds) {
-      for (const part of partsIn(memory, bucket, kind, segmentRange(bucket.segment))) {
+      for (const part of partsIn(bucket, kind, segmentRange(bucket.segment))) {
         loadPart(part, state.get(part.name)!);
       }
     }
+    bucket.host?.takeValues();
   }
 }
 

@@ -1,6 +1,5 @@
 /** AdamW with decoupled weight decay (Loshchilov, Hutter, 2019) over what a rank updates. */
 import type { Bucket } from "./bucket.ts";
-import type { Kernels } from "./kernels/kernels.ts";
 
 /** The constants of AdamW. */
 export interface AdamWOptions {
@@ -15,8 +14,7 @@ export interface AdamWOptions {
  * uses it); gradients are multiplied by `gradientScale`, the clipping factor, as they are read.
  */
 export function adamw(
-  kernels: Kernels,
-  { parameters, segment }: Bucket,
+  { parameters, place: { kernels, segment } }: Bucket,
   options: AdamWOptions,
   update: number,
   learningRate: number,

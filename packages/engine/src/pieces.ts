@@ -10,6 +10,7 @@ import {
   flatRegions,
   intersectRegions,
 } from "@trireme/checkpoint";
+import { copyBytes } from "@trireme/collectives/node";
 import type { Bucket, Segment } from "./bucket.ts";
 import { type Range, type Slice, partDims } from "./slice.ts";
 import { elements } from "./tensor.ts";
@@ -53,11 +54,12 @@ export function isOptimizerState(name: string): boolean {
 
 /** The parts of a bucket's parameters within a range of its flat block, of one kind. */
 export function partsIn(
-  memory: WebAssembly.Memory,
-  { parameters, segment }: Bucket,
+  { parameters, segment: own, place, memory: device }: Bucket,
   kind: TensorKind,
   { start, count }: Range,
 ): HeldPart[] {
+  const isMoment = kind === "firstMoment" || kind === "secondMoment";
+  const [segment, memory] = isMoment ? [place.segment, place.pool.memory] : [own, device];
   const block = segment[kind];
   if (block.size === 0) return [];
   return parameters.flatMap(({ spec: { name, dims, slice }, offset, size }) => {
@@ -130,14 +132,8 @@ export function readBox(
 ): void {
   const { shape } = region;
   const to = { bytes, shape, from: 0 };
-  copyRegion(
-    memory,
-    local,
-    to,
-    dims.map(() => 0),
-    shape,
-    bytes.byteLength / elements(shape),
-  );
+  const start = dims.map(() => 0);
+  copyRegion(memory, local, to, start, shape, bytes.byteLength / elements(shape), copyBytes);
 }
 
 /** Copies what a box of a part shares with a stored one, whose bytes are row-major, into the part. */
@@ -153,5 +149,5 @@ export function writeBox(
   const inSource = shared.start.map((at, dim) => at - region.start[dim]!);
   const inPart = shared.start.map((at, dim) => at - box.region.start[dim]! + box.local[dim]!);
   const width = bytes.byteLength / elements(region.shape);
-  copyRegion(source, inSource, memory, inPart, shared.shape, width);
+  copyRegion(source, inSource, memory, inPart, shared.shape, width, copyBytes);
 }

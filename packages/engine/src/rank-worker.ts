@@ -6,10 +6,11 @@ import { TriremeError } from "@trireme/core";
 import { defineMesh } from "@trireme/topology";
 import { axes, ranks } from "@trireme/workload";
 import type { Bucket } from "./bucket.ts";
-import { createKernels } from "./kernels/kernels.ts";
+import { type Kernels, createKernels } from "./kernels/kernels.ts";
 import { withBackend } from "./kernels/gemm-backend.ts";
 import { createRankMemory } from "./rank-memory.ts";
 import { gradientPieces } from "./gradient-pieces.ts";
+import { HostMemory } from "./host-place.ts";
 import { loadState } from "./load-state.ts";
 import { MemoryCopies } from "./memory-copies.ts";
 import type { Failure, RankSeed, Request, Turn, Value } from "./protocol.ts";
@@ -37,13 +38,18 @@ const communicator = createCommunicator({
 const { memory, base } = createRankMemory();
 const pool = new Pool(memory, base);
 
+function kernelsOf(of: WebAssembly.Memory): Kernels {
+  return withBackend(createKernels(of), of, seed.gemm);
+}
+
 function build(): Rank {
   return new Rank({
     ...seed,
     mesh: defineMesh(axes(plan)),
     schedule: planSchedule(plan),
     communicator,
-    kernels: withBackend(createKernels(memory), memory, seed.gemm),
+    kernels: kernelsOf(memory),
+    host: plan.offload === "optimizer" ? new HostMemory(kernelsOf) : undefined,
     pool,
     now,
   });
@@ -62,14 +68,14 @@ function answer(rank: Rank, request: Request): Value {
     case "generate":
       return { kind: "generate", tokens: rank.generate(request.options) };
     case "gradients":
-      return { kind: "gradients", pieces: rank.buckets.flatMap((b) => gradientPieces(memory, b)) };
+      return { kind: "gradients", pieces: rank.buckets.flatMap((b) => gradientPieces(b)) };
     case "snapshot": {
       const into = request.files[number];
       if (into !== undefined) file.write(into);
       return { kind: "snapshot" };
     }
     case "load":
-      loadState(memory, allBuckets(rank), request.state);
+      loadState(allBuckets(rank), request.state);
       rank.shareValues();
       copies?.clear();
       return { kind: "load" };
@@ -100,7 +106,7 @@ let copies: MemoryCopies | undefined;
 parentPort!.postMessage(
   attempt(() => {
     rank = build();
-    file = new StateFile(storedParts(memory, allBuckets(rank)));
+    file = new StateFile(storedParts(allBuckets(rank)));
     const { peers } = seed;
     if (peers !== undefined) {
       const [peer, source] = [peers[number]!, peers.indexOf(number)];

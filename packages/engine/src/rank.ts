@@ -12,6 +12,7 @@ import type { RouterOptions } from "./experts/router.ts";
 import { DelayedScaling, besideMaxima } from "./delayed-scaling.ts";
 import { generate, type GenerateOptions } from "./generate.ts";
 import { type Tie, gradientNorm, reduceTied, tiesOf } from "./gradient-sync.ts";
+import { type HostMemory, moveState } from "./host-place.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import { type AdamWOptions, adamw, clipFactor } from "./optimizer.ts";
 import type { Parallel } from "./parallel.ts";
@@ -42,6 +43,8 @@ export interface RankOptions {
   readonly seed: number;
   readonly communicator: Communicator;
   readonly kernels: Kernels;
+  /** Where the plan has the optimizer's states on the host. */
+  readonly host: HostMemory | undefined;
   readonly pool: Pool;
   /** The clock of the spans. */
   readonly now: () => Seconds;
@@ -123,6 +126,7 @@ export class Rank {
         const weights = new StageWeights({
           pool,
           kernels: options.kernels,
+          host: options.host,
           compressed: (plan.reductionPrecision ?? plan.gradientPrecision) === "bf16",
           wholeSums: plan.gradientExchange === "all-reduce",
           seed,
@@ -219,7 +223,7 @@ export class Rank {
    */
   train(batch: Int32Array, update: number, learningRate: number): RankStep {
     const { spans, buckets } = this;
-    const { kernels, optimizer, communicator } = this.#options;
+    const { kernels, optimizer, communicator, host, now } = this.#options;
     spans.clear();
     this.#tokens.load(batch);
     for (const bucket of buckets) bucket.beginStep();
@@ -229,12 +233,12 @@ export class Rank {
     this.#tie();
     const norm = this.#timed("NORM", 8, () => gradientNorm(kernels, buckets, communicator));
     const scale = clipFactor(norm, optimizer.clip);
-    this.#timed("UPDATE", 0, () => {
-      for (const bucket of buckets) {
-        adamw(kernels, bucket, optimizer, update, learningRate, scale);
-        this.#products.watch?.updated(bucket);
-      }
+    moveState("TO_HOST", buckets, spans, now);
+    this.#timed(host === undefined ? "UPDATE" : "HOST_UPDATE", 0, () => {
+      for (const bucket of buckets) adamw(bucket, optimizer, update, learningRate, scale);
     });
+    moveState("TO_DEVICE", buckets, spans, now);
+    for (const bucket of buckets) this.#products.watch?.updated(bucket);
     this.shareValues();
     this.#routers?.endStep();
     this.#delayed?.endStep();
@@ -297,7 +301,7 @@ export class Rank {
     }
   }
 
-  #timed<T>(action: "TIED" | "NORM" | "UPDATE", bytes: number, what: () => T): T {
+  #timed<T>(action: "TIED" | "NORM" | "UPDATE" | "HOST_UPDATE", bytes: number, what: () => T): T {
     const start = this.#options.now();
     const result = what();
     this.spans.add(action, -1, -1, start, this.#options.now(), bytes, 0);

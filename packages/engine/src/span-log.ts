@@ -1,12 +1,22 @@
 /** Times of a rank's actions in one step, as rows of numbers: no allocation per action. */
 import { type ActionKind, printAction } from "@trireme/schedulers";
-import type { SpanInput, SpanKind } from "@trireme/timeline";
+import type { Lane, SpanInput, SpanKind } from "@trireme/timeline";
 
 /**
  * What a rank does: a schedule's actions; the sum of the tied table's gradients, the norm of all
- * gradients, the update, and the gathering of values that replicas update in parts.
+ * gradients, the update, and the gathering of values that replicas update in parts. An update on the
+ * host stands between copies of gradients to it and of weights from it.
  */
-export type RankAction = ActionKind | "TIED" | "NORM" | "UPDATE" | "SHARE" | GroupAction;
+export type RankAction =
+  | ActionKind
+  | "TIED"
+  | "NORM"
+  | "UPDATE"
+  | "SHARE"
+  | "TO_HOST"
+  | "HOST_UPDATE"
+  | "TO_DEVICE"
+  | GroupAction;
 
 /** A collective, or a message, among the ranks of an axis within a stage. */
 type GroupAction = `${GroupAxis}/${GroupOperation}`;
@@ -45,6 +55,9 @@ const kinds: readonly (readonly [RankAction, SpanKind])[] = [
   ["NORM", "all-gather"],
   ["SHARE", "all-gather"],
   ["UPDATE", "optimizer"],
+  ["TO_HOST", "other"],
+  ["HOST_UPDATE", "optimizer"],
+  ["TO_DEVICE", "other"],
   ...axes.flatMap((axis) =>
     operations.map((operation) => [`${axis}/${operation}`, operation] as const),
   ),
@@ -103,12 +116,20 @@ function isGroupAction(kind: RankAction): kind is GroupAction {
 
 /** The name of an action, in the grammar of schedules where it has a word for it. */
 function actionName(kind: RankAction, stage: number, microbatch: number): string {
-  if (kind === "UPDATE") return "optimizer";
+  if (kind === "UPDATE" || kind === "HOST_UPDATE") return "optimizer";
+  if (kind === "TO_HOST") return "gradients-to-host";
+  if (kind === "TO_DEVICE") return "weights-to-device";
   if (kind === "TIED") return "REDUCE_GRAD/tied";
   if (kind === "NORM") return "gradient-norm";
   if (kind === "SHARE") return "UNSHARD/updated";
   if (isGroupAction(kind)) return kind;
   return printAction({ stage, kind, microbatch });
+}
+
+function laneOf(kind: RankAction): Lane {
+  if (kind === "HOST_UPDATE") return "host";
+  if (kind === "TO_HOST" || kind === "TO_DEVICE") return "copy";
+  return computing.has(kind) ? "compute" : "intra";
 }
 
 /** The spans of a rank's rows, with times counted from `origin`. */
@@ -122,10 +143,9 @@ export function* spansOf(
     const stage = rows[at + 1]!;
     const microbatch = rows[at + 2]!;
     const [name, kind] = kinds[rows[at]!]!;
-    const compute = computing.has(name);
     yield {
       rank,
-      lane: compute ? "compute" : "intra",
+      lane: laneOf(name),
       kind,
       action: actionName(name, stage, microbatch),
       start: rows[at + 3]! - origin,

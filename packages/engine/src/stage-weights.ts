@@ -11,7 +11,7 @@ import type { Parameter } from "./tape.ts";
 /** What the weights of a stage are made of. */
 export interface StageWeightsOptions extends Pick<
   BucketOptions,
-  "replicas" | "zero" | "seed" | "kernels" | "compressed" | "wholeSums"
+  "replicas" | "zero" | "seed" | "kernels" | "compressed" | "wholeSums" | "host"
 > {
   readonly pool: Pool;
   readonly specs: readonly ParameterSpec[];

@@ -23,9 +23,9 @@ export interface StateFileLayout {
 }
 
 /** Parts that a rank stores: of each bucket the share that falls to it among those who hold the same. */
-export function storedParts(memory: WebAssembly.Memory, buckets: readonly Bucket[]): HeldPart[] {
+export function storedParts(buckets: readonly Bucket[]): HeldPart[] {
   return buckets.flatMap((bucket) =>
-    storedKinds.flatMap((kind) => partsIn(memory, bucket, kind, bucket.stored)),
+    storedKinds.flatMap((kind) => partsIn(bucket, kind, bucket.stored)),
   );
 }
 

@@ -55,7 +55,6 @@ export function modelWishes(m: Model): readonly Wish[] {
 export function expertWishes(p: Plan): readonly Wish[] {
   return [
     ["overlapExpertParallel", p.overlapExpertParallel, "overlapExpertParallel false"],
-    [`offload ${p.offload}`, p.offload !== "none", "offload none"],
     ["pipelines of different shapes", p.pipelines !== undefined, "pp and tp alone"],
     ["unequal shares of the batch", p.pipelineBatches !== undefined, "no pipelineBatches"],
     // A product is made for each expert by itself, which is what false says.
