@@ -6,7 +6,6 @@ import {
   ncclEnvironment,
 } from "@trireme/collectives";
 import { GBps, type Seconds, formatPercent } from "@trireme/core";
-import { interval } from "@trireme/cost-model";
 import { hostOf } from "@trireme/topology";
 import { clusterOf, elasticFabricOf } from "./corpus-hardware.ts";
 import { type CorpusRow, number, text } from "./corpus-row.ts";
@@ -146,7 +145,7 @@ function collectiveOutcome(row: CorpusRow, sweep: Sweep | undefined): Outcome {
     id: row.id,
     measured: seconds,
     predicted,
-    interval: interval("collective", predicted, accelerator),
+    claim: { kind: "collective", accelerator },
     detail: `bus GB/s ${bus(seconds)}, ours ${bus(predicted)}: ${error}${rounded}${cold}`,
   };
 }

@@ -1,6 +1,6 @@
 /** Matrix products, attention and casts measured alone. */
 import { type Seconds, TriremeError } from "@trireme/core";
-import { interval, rooflinePricer } from "@trireme/cost-model";
+import { rooflinePricer } from "@trireme/cost-model";
 import { type Operator, defineModel, definePlan, stageOperators, stages } from "@trireme/workload";
 import { acceleratorOf } from "./corpus-hardware.ts";
 import { type CorpusRow, number, text } from "./corpus-row.ts";
@@ -35,7 +35,7 @@ export function kernelOutcome(row: CorpusRow): Outcome {
       id: row.id,
       measured: time.measured,
       predicted,
-      ...(kind === "cast" ? {} : { interval: interval(kind, predicted, a) }),
+      ...(kind === "cast" ? {} : { claim: { kind, accelerator: a } }),
     };
   } catch (error) {
     if (error instanceof TriremeError) return skip(`refused: ${error.message}`);
@@ -43,8 +43,8 @@ export function kernelOutcome(row: CorpusRow): Outcome {
   }
 }
 
-function kindOf(row: CorpusRow, cast: boolean): "attention" | "cast" | "gemm" | "grouped-gemm" {
-  if (cast) return "cast";
+function kindOf(row: CorpusRow, casts: boolean): "attention" | "cast" | "gemm" | "grouped-gemm" {
+  if (casts) return "cast";
   if (row.kind !== "gemm") return "attention";
   return groupsOf(row) === undefined ? "gemm" : "grouped-gemm";
 }

@@ -1,6 +1,6 @@
 /** Peaks of memory, and whether a layout fits at all. */
 import { GB, TriremeError } from "@trireme/core";
-import { gpuOverhead, interval, memory } from "@trireme/cost-model";
+import { gpuOverhead, memory } from "@trireme/cost-model";
 import { type Plan, defineModel, definePlan } from "@trireme/workload";
 import { acceleratorOf } from "./corpus-hardware.ts";
 import { describe } from "./corpus-plan.ts";
@@ -68,7 +68,7 @@ function peakOutcome(row: CorpusRow, peak: number): Outcome {
     id: row.id,
     measured: peak,
     predicted,
-    ...(a === undefined ? {} : { interval: interval("memory", predicted, a) }),
+    ...(a === undefined ? {} : { claim: { kind: "memory", accelerator: a } }),
   };
 }
 

@@ -6,13 +6,21 @@ import { collectiveOutcomes } from "./corpus-collectives.ts";
 import { memoryOutcomes } from "./corpus-memory.ts";
 import { scheduleOutcomes } from "./corpus-schedules.ts";
 import { stepOutcomes } from "./corpus-steps.ts";
-import type { Outcome } from "./outcome.ts";
+import { type Outcome, isCompared } from "./outcome.ts";
 
 /** Outcomes of every row; one that carries both a time and a peak of memory has two. */
 export function corpusOutcomes(rows: readonly CorpusRow[]): Outcome[] {
   const collectives = rows.filter((row) => row.kind === "collective");
-  const steps = rows.filter((row) => row.kind !== "collective").flatMap(outcomesOf);
-  return [...steps, ...collectiveOutcomes(collectives)];
+  const steps = rows.filter((row) => row.kind !== "collective");
+  return [
+    ...steps.flatMap((row) => outcomesOf(row).map((outcome) => from(row, outcome))),
+    ...collectiveOutcomes(collectives).map((outcome, i) => from(collectives[i]!, outcome)),
+  ];
+}
+
+/** An outcome with the row's source. */
+function from(row: CorpusRow, outcome: Outcome): Outcome {
+  return isCompared(outcome) ? { ...outcome, source: row.source } : outcome;
 }
 
 function outcomesOf(row: CorpusRow): Outcome[] {

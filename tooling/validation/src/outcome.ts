@@ -1,7 +1,7 @@
 /** What became of one measurement: compared with a prediction, or skipped for a stated reason. */
 
-import type { Interval } from "@trireme/cost-model";
-import type { Cluster } from "@trireme/topology";
+import type { PredictedKind } from "@trireme/cost-model";
+import type { Accelerator, Cluster } from "@trireme/topology";
 import type { Model, Plan } from "@trireme/workload";
 
 /** What was run, where the measurement is a step's. */
@@ -36,6 +36,12 @@ export interface Target {
   readonly spearman?: number;
 }
 
+/** What an interval was asked for: `interval(kind, predicted, accelerator)`. */
+export interface Claim {
+  readonly kind: PredictedKind;
+  readonly accelerator: Accelerator;
+}
+
 /** A measurement with its prediction, in the same unit. */
 export interface Compared {
   readonly group: Group;
@@ -44,8 +50,10 @@ export interface Compared {
   readonly predicted: number;
   /** Measurements that differ in layout only share a family: their order is scored too. */
   readonly family?: string;
-  /** Where four in five such measurements should lie. */
-  readonly interval?: Interval;
+  /** What the prediction's interval is of. */
+  readonly claim?: Claim;
+  /** Who published it, where the group has several. */
+  readonly source?: string;
   /** What the prediction consists of, for people to read. */
   readonly detail?: string;
   readonly step?: Step;

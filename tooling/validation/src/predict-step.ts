@@ -1,7 +1,7 @@
 /** A measured iteration against the estimate of the same model, plan and cluster. */
 import { TriremeError } from "@trireme/core";
 import { type Breakdown, estimate } from "@trireme/cost-model";
-import type { Cluster } from "@trireme/topology";
+import { type Cluster, hostOf } from "@trireme/topology";
 import { type Model, type PlanOptions, definePlan } from "@trireme/workload";
 import type { Group, Outcome } from "./outcome.ts";
 
@@ -29,7 +29,10 @@ export function predictStep(
       id,
       measured,
       predicted: e.step,
-      interval: e.interval,
+      claim: {
+        kind: m.experts === undefined ? "step" : "expert-step",
+        accelerator: hostOf(step.cluster, 0).accelerator,
+      },
       detail: describe(e.breakdown),
       step,
       ...(family === undefined ? {} : { family }),

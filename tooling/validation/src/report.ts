@@ -1,6 +1,7 @@
 /** The scores as JSON, as a table, and as a page with the worst rows and every reason for a skip. */
 import { formatPercent } from "@trireme/core";
 import { type Coverage, coverage } from "./coverage.ts";
+import { readFactors } from "./interval-factors.ts";
 import { type Compared, type Outcome, type Target, isCompared } from "./outcome.ts";
 import type { Score } from "./score.ts";
 
@@ -50,16 +51,25 @@ function aligned(head: readonly string[], body: readonly (readonly string[])[]):
 }
 
 function intervalTable(kinds: readonly Coverage[]): string {
-  const head = ["kind", "held out", "inside", "inside, other half", "half-width", "met"];
+  const head = ["kind", "n", "inside", "halves", "other sources", "half-width", "met"];
   const body = kinds.map((c) => [
     c.kind,
     String(c.n),
     percent(c.inside),
-    percent(c.insideCalibration),
+    c.halves.map((half) => (Number.isNaN(half) ? "none" : percent(half))).join(", "),
+    percent(c.otherSources),
     percent(c.halfWidth),
-    c.met ? "yes" : "no",
+    c.met === undefined ? "" : c.met ? "yes" : "no",
   ]);
   return aligned(head, body);
+}
+
+/** The factors that all rows show, as `interval.ts` has them. */
+function factorTable(outcomes: readonly Outcome[]): string {
+  const body = [...readFactors(outcomes.filter(isCompared))].flatMap(([kind, lists]) =>
+    [...lists].map(([name, factors]) => [kind, name, factors.map((f) => f.toFixed(2)).join(", ")]),
+  );
+  return aligned(["kind", "architecture", "factors"], body);
 }
 
 function percent(x: number | null | undefined): string {
@@ -111,9 +121,13 @@ export function report(scores: readonly Score[], outcomes: readonly Outcome[]): 
     "",
     "## Intervals",
     "",
-    "A prediction's interval is to hold four in five measurements. Its factors (`interval.ts` of cost-model) were read off half of the rows; the shares are of the other half. Which architectures share factors was decided with both halves in sight, and rows of one source lie in both, so that sources of another kind may be covered less. Met: 80 ± 8 %, and a median half-width of 25 % at most.",
+    "A prediction's interval is to hold four in five measurements. Its factors (`interval.ts` of cost-model) are the tenth and the ninetieth per cent of measured over predicted by kind, and by architecture where it has 30 rows. `inside` judges each half of the rows by factors read off the other half only, so that no row has a part in what it is judged by; the halves by themselves are noisy (of 15 rows that are inside with 80 % each, the share found is within 10 % two times in three). Rows of one source lie in both halves; `other sources` judges the rows of each source by the factors of all others, which is what a new source may expect. Lines below a kind are its parts. Met: 80 ± 8 % inside, and a median half-width of 25 % at most.",
     "",
     intervalTable(coverage(outcomes)),
+    "",
+    "Read off all rows:",
+    "",
+    factorTable(outcomes),
     ...scores.flatMap((s) => section(s, outcomes)),
   ].join("\n")}\n`;
 }

@@ -1,7 +1,6 @@
 /** Scores a table of measurements, recognised by its header. */
 import { collectiveTime } from "@trireme/collectives";
 import { GBps, Gbps, TFLOPS } from "@trireme/core";
-import { interval } from "@trireme/cost-model";
 import { type Cluster, type Host, defineCluster, host, hostOf } from "@trireme/topology";
 import { type PlanOptions, defineModel, model, modelFlops } from "@trireme/workload";
 import { type Table, numberIn, parseTable } from "./csv-table.ts";
@@ -243,7 +242,7 @@ function allReduce(row: Row, id: string): Outcome {
     id,
     measured,
     predicted,
-    interval: interval("collective", predicted, hostOf(cluster, 0).accelerator),
+    claim: { kind: "collective", accelerator: hostOf(cluster, 0).accelerator },
     detail: `${devices.length} ranks, ${bytes} B, ${rate}`,
   };
 }
