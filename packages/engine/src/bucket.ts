@@ -6,7 +6,12 @@
  */
 import type { Communicator, Work } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
-import { allReduceBf16, allReduceFloat32, reduceScatterBf16 } from "./gradient-reduction.ts";
+import {
+  afterwards,
+  allReduceBf16,
+  allReduceFloat32,
+  reduceScatterBf16,
+} from "./gradient-reduction.ts";
 import { type HostMemory, HostPlace } from "./host-place.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
@@ -144,6 +149,11 @@ export class Bucket {
     this.#gradients ??= this.#block(this.size);
   }
 
+  /** Whether there are only the own segment's values now. */
+  get sharded(): boolean {
+    return this.#values === undefined;
+  }
+
   /** Gathers the values of a bucket that is sharded (ZeRO 3); they may be read when the work is over. */
   unshard(): Work | undefined {
     const { pool, replicas } = this.#options;
@@ -162,10 +172,30 @@ export class Bucket {
 
   /** Starts to sum the gradients over the replicas, to the whole or to the own segment. */
   reduce(): Work {
-    const { replicas, zero, pool, kernels, wholeSums } = this.#options;
     this.openGradients();
-    const { gradient: segment, start } = this.segment;
+    return this.#sum(this.gradients, this.segment.gradient);
+  }
+
+  /**
+   * Starts to sum the gradients of one backward, and adds the sum to the own segment's when the work is
+   * waited for: the whole gradients are gone then (ZeRO 2 and 3).
+   */
+  addReduced(): Work {
+    const { pool, kernels } = this.#options;
+    const { gradient } = this.segment;
     const whole = this.gradients;
+    const sum = pool.allocate(gradient.dims);
+    this.#gradients = undefined;
+    return afterwards(this.#sum(whole, sum), () => {
+      kernels.accumulate(sum.pointer, gradient.pointer, gradient.size);
+      pool.free(sum);
+      pool.free(whole);
+    });
+  }
+
+  #sum(whole: Tensor, segment: Tensor): Work {
+    const { replicas, zero, pool, kernels, wholeSums } = this.#options;
+    const { start } = this.segment;
     const all = zero === 0 || wholeSums === true;
     const reduction = { pool, kernels, replicas, whole, segment, start };
     if (this.#compresses) return all ? allReduceBf16(reduction) : reduceScatterBf16(reduction);

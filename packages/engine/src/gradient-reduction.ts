@@ -32,7 +32,7 @@ export function reduceScatterBf16(o: GradientReduction): Work {
   // Only now: a memory that grows has another buffer.
   const { buffer } = pool.memory;
   const elements = (pointer: number): Uint16Array => new Uint16Array(buffer, pointer, whole.size);
-  return then(replicas.allToAll(elements(packed), elements(received)), () => {
+  return afterwards(replicas.allToAll(elements(packed), elements(received)), () => {
     const { pointer, size } = segment;
     kernels.fromBf16(received, pointer, size);
     const term = pool.allocate([size]);
@@ -56,7 +56,7 @@ export function allReduceBf16(o: GradientReduction & { readonly start: number })
   const packed = pool.allocateBytes(bytes);
   kernels.toBf16(whole.pointer, packed, whole.size);
   const halves = new Uint16Array(pool.memory.buffer, packed, whole.size);
-  return then(replicas.allReduce(halves), () => {
+  return afterwards(replicas.allReduce(halves), () => {
     kernels.fromBf16(packed + start * 2, segment.pointer, segment.size);
     pool.freeBytes(packed, bytes);
   });
@@ -66,14 +66,14 @@ export function allReduceBf16(o: GradientReduction & { readonly start: number })
 export function allReduceFloat32(o: GradientReduction & { readonly start: number }): Work {
   const { pool, replicas, whole, segment, start } = o;
   const values = new Float32Array(pool.memory.buffer, whole.pointer, whole.size);
-  return then(replicas.allReduce(values), () => {
+  return afterwards(replicas.allReduce(values), () => {
     const from = whole.pointer + start * 4;
     if (from !== segment.pointer) pool.copy(from, segment.pointer, segment.size);
   });
 }
 
 /** A call and what is done when it is over, by the first to wait for it. */
-function then(work: Work, finish: () => void): Work {
+export function afterwards(work: Work, finish: () => void): Work {
   let waits = true;
   return {
     get done(): boolean {

@@ -36,7 +36,7 @@ export function latentAttention(
   const { queryRank, keyValueRank, ...dims } = model.latent!;
   const { ropeDim } = dims;
   const normed = (latent: Variable, name: string): Variable =>
-    rmsNorm(tape, latent, get(`${name}.weight`), model.normEpsilon);
+    rmsNorm(tape, latent, get(`${name}.weight`), { epsilon: model.normEpsilon });
 
   const query =
     queryRank === 0 ? x : normed(linear(tape, x, get("q_a_proj.weight")), "q_a_layernorm");

@@ -92,8 +92,8 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
     case "norm": {
       const x = operands.tensor([a, b]);
       const [gain, bias] = [operands.parameter([b]), operands.parameter([b])];
-      if (form === "rmsnorm") return (tape) => rmsNorm(tape, fresh(x), gain, 1e-5);
-      return (tape) => layerNorm(tape, fresh(x), gain, bias, 1e-5);
+      if (form === "rmsnorm") return (tape) => rmsNorm(tape, fresh(x), gain, { epsilon: 1e-5 });
+      return (tape) => layerNorm(tape, fresh(x), gain, bias, { epsilon: 1e-5 });
     }
     case "activation": {
       if (form === "gelu") {

@@ -4,21 +4,25 @@
  * message are done, in whatever order the schedule brings them.
  */
 import type { Communicator, Work } from "@trireme/collectives";
-import { type Flops, TriremeError } from "@trireme/core";
+import { type Flops, type Seconds, TriremeError } from "@trireme/core";
 import type { Action, ActionKind } from "@trireme/schedulers";
 import type { Model, Plan, Stage } from "@trireme/workload";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
 import type { Products } from "./products.ts";
 import type { StageCompute, StageFlight } from "./stage-compute.ts";
+import type { SpanLog } from "./span-log.ts";
 import { stageFlops } from "./stage-flops.ts";
 import type { StageWeights } from "./stage-weights.ts";
 import { Tape, type Variable, gradientOf } from "./tape.ts";
 import { type Tensor, view } from "./tensor.ts";
-import { WeightWork, type WeightWorkOptions, isWeightAction } from "./weight-work.ts";
+import { type WeightWork, isWeightAction } from "./weight-work.ts";
 
 /** What a player needs of its rank. */
-export interface PlayerOptions extends WeightWorkOptions {
+export interface PlayerOptions {
+  readonly weightWork: WeightWork;
+  readonly spans: SpanLog;
+  readonly now: () => Seconds;
   readonly model: Model;
   readonly plan: Plan;
   /** The stages this rank holds. */
@@ -52,14 +56,12 @@ export class PipelinePlayer {
   readonly #flops: ReadonlyMap<number, (kind: ActionKind) => Flops>;
   /** By stage and microbatch, see `#key`. */
   readonly #flights = new Map<number, Flight>();
-  readonly #weightWork: WeightWork;
   /** Flights whose messages alone are not done. */
   #leaving: Flight[] = [];
 
   constructor(options: PlayerOptions) {
     const { model, plan } = options;
     this.#options = options;
-    this.#weightWork = new WeightWork(options);
     this.#stages = new Map(options.stages.map((stage) => [stage.stage, stage]));
     this.#flops = new Map(options.stages.map((s) => [s.stage, stageFlops(model, plan, s)]));
   }
@@ -78,13 +80,13 @@ export class PipelinePlayer {
   }
 
   #playAll(actions: readonly Action[], training: boolean): number {
-    const { now, spans } = this.#options;
+    const { now, spans, weightWork } = this.#options;
     let loss = 0;
     for (const action of actions) {
       const { kind, stage, microbatch } = action;
-      this.#weightWork.poll();
+      weightWork.poll();
       if (isWeightAction(kind)) {
-        this.#weightWork.play(kind, stage, this.#options.weights.get(stage)!);
+        weightWork.play(kind, stage, this.#options.weights.get(stage)!);
         continue;
       }
       const flight = this.#flight(stage, microbatch, training);
@@ -98,7 +100,7 @@ export class PipelinePlayer {
     }
     for (const { sends } of this.#leaving) for (const send of sends) send.wait();
     this.#release();
-    this.#weightWork.finish();
+    weightWork.finish();
     if (this.#flights.size > 0) {
       const left = Array.from(this.#flights.values(), (f) => `${f.stage.stage}F${f.microbatch}`);
       throw new TriremeError("SCHEDULE", `the schedule ends before the backward of ${left[0]}`);
@@ -148,7 +150,8 @@ export class PipelinePlayer {
   }
 
   #backward(flight: Flight, kind: "B" | "I" | "W"): void {
-    this.#weights(flight.stage.stage).openGradients();
+    const weights = this.#weights(flight.stage.stage);
+    if (weights.sections === undefined) weights.openGradients();
     this.#options.compute.backward(flight, kind);
     if (kind !== "I") flight.computed = true;
     if (kind === "W") return;

@@ -28,7 +28,8 @@ import { RecordedGroup } from "./recorded-group.ts";
 import { type GroupAxis, SpanLog } from "./span-log.ts";
 import { StageWeights } from "./stage-weights.ts";
 import { TokenBuffers } from "./token-buffers.ts";
-import type { StageOptions } from "./transformer.ts";
+import { type StageOptions, sectionNames } from "./transformer.ts";
+import { WeightWork } from "./weight-work.ts";
 
 /** What a rank is built from. */
 export interface RankOptions {
@@ -113,6 +114,14 @@ export class Rank {
       pieces: layout.pieces,
       vocab,
     });
+    const { corruption, now } = options;
+    const { rank } = communicator;
+    const watch = corruption && new CorruptionWatch(pool.memory, rank, corruption, now);
+    const { spans } = this;
+    const overlapsWeightWork = plan.overlapDataParallel || schedule.directions === 2;
+    const weightWork = new WeightWork({ overlapsWeightWork, spans, now, watch });
+    // Ranks that sleep do not come by the sections of their stages, and those of two directions not together.
+    const bySection = plan.zero >= 2 && options.rehearse === undefined && schedule.directions === 1;
     // Ranks of two directions come to the same stages at different times: each stage has a group of its own.
     const groupOf = (members: readonly number[]): Communicator =>
       schedule.directions === 2 ? communicator.group(members) : groups.of(members);
@@ -139,6 +148,13 @@ export class Rank {
           tensor,
           sequenceParallel: sequence,
           tableIsCopy: stage.head && !stage.embedding,
+          sections: bySection
+            ? {
+                names: sectionNames(model, stage),
+                watch,
+                follow: (kind, bytes, begin) => weightWork.follow(kind, stage.stage, bytes, begin),
+              }
+            : undefined,
         });
         delayed?.add(pool.memory, weights);
         return [stage.stage, weights];
@@ -165,13 +181,8 @@ export class Rank {
       precision: plan.dispatchPrecision ?? (plan.precision === "fp32" ? "fp32" : "bf16"),
       router: (layer) => this.#routers!.of(layer),
     };
-    const { corruption, now } = options;
-    const { rank } = communicator;
-    this.#products = {
-      format: planFormat(plan, scaling, delayed),
-      watch: corruption && new CorruptionWatch(pool.memory, rank, corruption, now),
-    };
-    const { weights, spans } = this;
+    this.#products = { format: planFormat(plan, scaling, delayed), watch };
+    const { weights } = this;
     const products = this.#products;
     const { rankOfStage, pieces } = layout;
     const all = (plan.microbatch * plan.sequence) / plan.cp;
@@ -195,8 +206,7 @@ export class Rank {
       weights,
       compute,
       products,
-      watch: products.watch,
-      overlapsWeightWork: plan.overlapDataParallel || schedule.directions === 2,
+      weightWork,
       boundaryRows,
       spans,
     });

@@ -6,6 +6,7 @@ import type { Communicator, Work } from "@trireme/collectives";
 import { Bucket, type BucketOptions } from "./bucket.ts";
 import { type ParameterSpec, tiedTable } from "./parameter.ts";
 import type { Pool } from "./pool.ts";
+import { StageSections, type StageSectionsOptions } from "./stage-sections.ts";
 import type { Parameter } from "./tape.ts";
 
 /** What the weights of a stage are made of. */
@@ -24,6 +25,13 @@ export interface StageWeightsOptions extends Pick<
   readonly tensor: Communicator | undefined;
   /** Whether they see different tokens between products, so that gradients of shared tensors add up. */
   readonly sequenceParallel: boolean;
+  /**
+   * Where weights or gradients are shared out by sections of the stage: how the names of each section's
+   * tensors begin, and what sections need.
+   */
+  readonly sections?:
+    | (Omit<StageSectionsOptions, "sections"> & { readonly names: readonly (readonly string[])[] })
+    | undefined;
   /** Whether the table here is the copy of a tied head, which is neither counted nor stored. */
   readonly tableIsCopy: boolean;
 }
@@ -37,11 +45,13 @@ export class StageWeights {
   readonly states: readonly Bucket[];
   /** The bucket of the embedding table, where the stage has it. */
   readonly table: Bucket | undefined;
+  /** The stage by its sections, where they are shared out. */
+  readonly sections: StageSections | undefined;
   readonly #byName = new Map<string, Parameter>();
   #gathering: Work[] = [];
 
   constructor(options: StageWeightsOptions) {
-    const { tensor, peers, expertReplicas, expertPeers, zero } = options;
+    const { tensor, peers, expertReplicas, expertPeers, zero, sections } = options;
     const isFirst = (tensor?.rank ?? 0) === 0;
     const kinds: Record<BucketKind, Partial<BucketOptions>> = {
       table: { speaks: !options.tableIsCopy },
@@ -53,7 +63,7 @@ export class StageWeights {
       "expert-state": { replicas: expertPeers },
     };
     const make = (specs: readonly ParameterSpec[], more: Partial<BucketOptions>): Bucket[] =>
-      [...groupSpecs(specs)].map(([kind, some]) => {
+      groupSpecs(specs, sections !== undefined).map(([kind, some]) => {
         const common = { ...options, partial: undefined, speaks: true };
         return new Bucket({ ...common, specs: some, ...kinds[kind], ...more });
       });
@@ -70,6 +80,14 @@ export class StageWeights {
     );
     this.states = make(states, { frozen: true, zero: 0 });
     this.table = trained.find(({ parameters }) => parameters[0]?.name === tiedTable);
+    this.sections =
+      sections &&
+      new StageSections({
+        ...sections,
+        sections: sections.names.map((units) =>
+          this.#gathered.filter(({ parameters }) => units.includes(unitOf(parameters[0]!.name))),
+        ),
+      });
     for (const { parameters } of [...this.#gathered, ...this.states]) {
       for (const parameter of parameters) this.#byName.set(parameter.name, parameter);
     }
@@ -82,8 +100,10 @@ export class StageWeights {
     return parameter;
   }
 
-  /** Starts to gather sharded values. */
+  /** Starts to gather sharded values, of the whole stage. */
   unshard(): readonly Work[] {
+    this.sections?.leave();
+    this.sections?.pin(true);
     this.#gathering = this.#gathered.flatMap((bucket) => bucket.unshard() ?? []);
     return this.#gathering;
   }
@@ -97,6 +117,8 @@ export class StageWeights {
   /** Frees values that are sharded outside of use. */
   reshard(): void {
     this.ready();
+    this.sections?.leave();
+    this.sections?.pin(false);
     for (const bucket of this.#gathered) bucket.reshard();
   }
 
@@ -138,7 +160,23 @@ function kindOf({ name, role, slice }: ParameterSpec): BucketKind {
   return role ?? (slice === undefined ? "shared" : "split");
 }
 
-function groupSpecs(specs: readonly ParameterSpec[]): ReadonlyMap<BucketKind, ParameterSpec[]> {
-  const kinds = order.map((kind) => [kind, specs.filter((spec) => kindOf(spec) === kind)] as const);
-  return new Map(kinds.filter(([, some]) => some.length > 0));
+/** By kind, and by unit of the model where units are apart. */
+function groupSpecs(
+  specs: readonly ParameterSpec[],
+  apart: boolean,
+): (readonly [BucketKind, ParameterSpec[]])[] {
+  const units = apart ? [...new Set(specs.map(({ name }) => unitOf(name)))] : [undefined];
+  return order.flatMap((kind) =>
+    units.flatMap((unit) => {
+      const some = specs.filter(
+        (spec) => kindOf(spec) === kind && (unit === undefined || unitOf(spec.name) === unit),
+      );
+      return some.length === 0 ? [] : [[kind, some] as const];
+    }),
+  );
+}
+
+/** The layer of a tensor, as `h.3`, or, outside of layers, how its name begins, as `wte`. */
+function unitOf(name: string): string {
+  return /^h\.\d+|^[^.]+/.exec(name)![0];
 }

@@ -43,7 +43,11 @@ export interface StageOptions {
   readonly model: Model;
   readonly stage: Stage;
   /** The stage's tensors on this rank. */
-  readonly parameters: { get(name: string): Parameter };
+  readonly parameters: {
+    get(name: string): Parameter;
+    /** Told of the sections that are at work, in the order of `sectionNames`. */
+    readonly sections?: SectionUse | undefined;
+  };
   readonly parallel?: Parallel;
   /** What backward computes again. */
   readonly recompute?: Plan["recompute"];
@@ -53,11 +57,35 @@ export interface StageOptions {
   readonly experts?: ExpertGroup & { readonly router: (layer: string) => Router };
 }
 
+/** What happens to the tensors of a section of a stage: the embedding, a layer, the head. */
+interface SectionUse {
+  /** Before its tensors are read; the next in this direction comes after it. */
+  use(section: number, toward: 1 | -1): void;
+  /** Before its gradients are added to. */
+  open(section: number): void;
+  /** When they are complete, of one microbatch. */
+  sum(section: number): void;
+}
+
+/** How the names of the tensors of each section begin, up to a point; a tied head uses the embedding's table. */
+export function sectionNames({ tied }: Model, stage: Stage): string[][] {
+  const layers = Array.from({ length: stage.layers }, (_, i) => [`h.${stage.firstLayer + i}`]);
+  return [
+    ...(stage.embedding ? [["wte", "wpe"]] : []),
+    ...layers,
+    ...(stage.head ? [["ln_f", tied ? "wte" : "lm_head"]] : []),
+  ];
+}
+
 /** Runs the stage: to hidden states [rows, hidden], or logits [batch·tokens, vocab] at the head. */
 export function stageForward(tape: Tape, options: StageOptions, input: StageInput): Variable {
   const { model, stage, recompute = "none", recomputeLayers = Infinity } = options;
   const run = new StageRun(options, input);
-  let x = stage.embedding ? run.embed(tape) : input.hidden;
+  const { sections } = options.parameters;
+  let section = 0;
+  let x = stage.embedding
+    ? inSection(tape, sections, section++, () => run.embed(tape))
+    : input.hidden;
   if (x === undefined) throw new Error(`stage ${stage.stage} got no input`);
   for (let i = 0; i < stage.layers; i++) {
     const name = `h.${stage.firstLayer + i}`;
@@ -65,9 +93,38 @@ export function stageForward(tape: Tape, options: StageOptions, input: StageInpu
     const again = i < recomputeLayers ? recompute : "none";
     const layer = (on: Tape, v: Variable): Variable =>
       run.layer(on, { name, form, drops: again === "selective" }, v);
-    x = again === "full" ? recomputed(tape, x, layer) : layer(tape, x);
+    const before = x;
+    x = inSection(tape, sections, section++, () =>
+      again === "full" ? recomputed(tape, before, layer) : layer(tape, before),
+    );
   }
-  return stage.head ? run.head(tape, x, model.tied) : x;
+  if (!stage.head) return x;
+  const last = x;
+  // The head takes all its gradients in the first half of backward.
+  return inSection(tape, sections, section, () => run.head(tape, last, model.tied), true);
+}
+
+/** Runs a section, and has its tensors there whenever it or its backward needs them. */
+function inSection(
+  tape: Tape,
+  sections: SectionUse | undefined,
+  section: number,
+  body: () => Variable,
+  atOnce = false,
+): Variable {
+  if (sections === undefined) return body();
+  const sum = (): void => sections.sum(section);
+  sections.use(section, 1);
+  tape.record(atOnce ? { input: sum } : { weight: sum });
+  const y = body();
+  const use = (): void => sections.use(section, -1);
+  const open = (): void => sections.open(section);
+  const both = (): void => {
+    use();
+    open();
+  };
+  tape.record(atOnce ? { input: both } : { input: use, weight: open });
+  return y;
 }
 
 interface Layer {
@@ -198,7 +255,7 @@ class StageRun {
   /** Logits: all of them, or of the rank's part of the vocabulary. */
   head(tape: Tape, x: Variable, tied: boolean): Variable {
     const { tensor } = this.#parallel;
-    const last = this.#norm(tape, "ln_f", x);
+    const last = this.#norm(tape, "ln_f", x, true);
     const weight = this.#get(tied ? "wte.weight" : "lm_head.weight");
     const options = { transposed: true, exact: true, atOnce: true };
     if (tensor === undefined) return linear(tape, last, weight, options);
@@ -245,11 +302,12 @@ class StageRun {
     return y;
   }
 
-  #norm(tape: Tape, name: string, x: Variable): Variable {
+  #norm(tape: Tape, name: string, x: Variable, atOnce = false): Variable {
     const { model } = this.#options;
     const gain = this.#get(`${name}.weight`);
-    if (model.norm === "rmsnorm") return rmsNorm(tape, x, gain, model.normEpsilon);
-    return layerNorm(tape, x, gain, this.#get(`${name}.bias`), model.normEpsilon);
+    const options = { epsilon: model.normEpsilon, atOnce };
+    if (model.norm === "rmsnorm") return rmsNorm(tape, x, gain, options);
+    return layerNorm(tape, x, gain, this.#get(`${name}.bias`), options);
   }
 
   #get(name: string): Parameter {

@@ -49,15 +49,34 @@ export class WeightWork {
       weights.reshard();
       return;
     }
-    const { overlapsWeightWork, now, watch } = this.#options;
+    if (weights.sections !== undefined) {
+      // Sections gather and sum by themselves, as the passes come to them.
+      if (kind === "REDUCE_GRAD") weights.sections.settle();
+      return;
+    }
+    const { watch } = this.#options;
     if (kind === "REDUCE_GRAD") for (const bucket of weights.buckets) watch?.gradients(bucket);
-    const start = now();
-    const works = kind === "UNSHARD" ? weights.unshard() : weights.reduce();
     const moved = ({ size, reducedBytes }: Bucket): Bytes =>
       kind === "UNSHARD" ? size * 4 : reducedBytes;
     const bytes = weights.buckets.reduce((sum, bucket) => sum + moved(bucket), 0);
+    const begin = (): readonly Work[] =>
+      kind === "UNSHARD" ? weights.unshard() : weights.reduce();
+    this.follow(kind, stage, bytes, begin);
+  }
+
+  /** Starts work, and notes when it is over; waits for it where it is not to go on behind others. */
+  follow(
+    kind: WeightAction,
+    stage: number,
+    bytes: Bytes,
+    begin: () => readonly Work[],
+  ): readonly Work[] {
+    const { overlapsWeightWork, now } = this.#options;
+    const start = now();
+    const works = begin();
     this.#pending.push({ kind, stage, start, works, bytes });
     if (!overlapsWeightWork) this.finish();
+    return works;
   }
 
   /** Notes what is over. */

@@ -1,6 +1,14 @@
 import type { Parameter, Tape, Variable } from "../tape.ts";
 import { gradientOf } from "../tape.ts";
-import { matrixDims } from "../tensor.ts";
+import { type Tensor, matrixDims } from "../tensor.ts";
+
+/** How rows are normalised. */
+export interface NormOptions {
+  /** Added to the variance, or the mean square. */
+  readonly epsilon: number;
+  /** Takes the gradients of gain and bias in the first half of backward. */
+  readonly atOnce?: boolean;
+}
 
 /** Layer normalisation of each row of x [rows, width], then gain and bias (Ba et al., 2016). */
 export function layerNorm(
@@ -8,7 +16,7 @@ export function layerNorm(
   x: Variable,
   gain: Parameter,
   bias: Parameter,
-  epsilon: number,
+  options: NormOptions,
 ): Variable {
   const { kernels } = tape;
   const [rows, width] = matrixDims(x.value);
@@ -17,50 +25,65 @@ export function layerNorm(
   const [mean, rstd] = [means.pointer, deviations.pointer];
   const [xs, ys] = [x.value.pointer, y.value.pointer];
   const [gains, shifts] = [gain.value.pointer, bias.value.pointer];
-  kernels.layerNormForward(xs, gains, shifts, ys, mean, rstd, rows, width, epsilon);
+  kernels.layerNormForward(xs, gains, shifts, ys, mean, rstd, rows, width, options.epsilon);
 
-  tape.record({
-    input: () => {
-      const dy = gradientOf(y);
-      const { pointer: d } = dy;
-      const [dg, db] = gainGradients(tape, gain, bias);
-      const g = gain.value.pointer;
-      // In place: nothing else reads dy.
-      kernels.layerNormBackward(xs, g, mean, rstd, d, d, dg, db, rows, width);
-      tape.give(x, dy);
-    },
-    spent: () => [y.value, means, deviations],
+  recordNorm(tape, x, y, [gain, bias], [means, deviations], options, (d, [dg, db]) => {
+    kernels.layerNormBackward(xs, gain.value.pointer, mean, rstd, d, d, dg!, db!, rows, width);
   });
   return y;
 }
 
 /** Division of each row of x [rows, width] by its root mean square, then gain (Zhang, Sennrich, 2019). */
-export function rmsNorm(tape: Tape, x: Variable, gain: Parameter, epsilon: number): Variable {
+export function rmsNorm(tape: Tape, x: Variable, gain: Parameter, options: NormOptions): Variable {
   const { kernels } = tape;
   const [rows, width] = matrixDims(x.value);
   const y = tape.variable([rows, width]);
   const roots = tape.allocate([rows]);
   const rstd = roots.pointer;
   const [xs, ys] = [x.value.pointer, y.value.pointer];
-  kernels.rmsNormForward(xs, gain.value.pointer, ys, rstd, rows, width, epsilon);
+  kernels.rmsNormForward(xs, gain.value.pointer, ys, rstd, rows, width, options.epsilon);
 
-  tape.record({
-    input: () => {
-      const dy = gradientOf(y);
-      const { pointer: d } = dy;
-      const [dg] = gainGradients(tape, gain, gain);
-      kernels.rmsNormBackward(xs, gain.value.pointer, rstd, d, d, dg, rows, width);
-      tape.give(x, dy);
-    },
-    spent: () => [y.value, roots],
+  recordNorm(tape, x, y, [gain], [roots], options, (d, [dg]) => {
+    kernels.rmsNormBackward(xs, gain.value.pointer, rstd, d, d, dg!, rows, width);
   });
   return y;
 }
 
-/** Where the gradients of gain and bias go: of frozen ones to working space that nobody reads. */
-function gainGradients(tape: Tape, gain: Parameter, bias: Parameter): readonly [number, number] {
-  if (gain.frozen !== true) return [gain.gradient.pointer, bias.gradient.pointer];
-  const { size } = gain.value;
-  const space = tape.pool.scratch(2 * size * 4);
-  return [space, space + size * 4];
+/**
+ * The way back. `backward` makes of dy dx in place, for nothing else reads it, and adds to the
+ * gradients of the parameters at the places it is given; they are kept until the second half takes them.
+ */
+function recordNorm(
+  tape: Tape,
+  x: Variable,
+  y: Variable,
+  parameters: readonly Parameter[],
+  used: readonly Tensor[],
+  { atOnce = false }: NormOptions,
+  backward: (d: number, gradients: readonly number[]) => void,
+): void {
+  const { kernels } = tape;
+  let sums: readonly Tensor[] = [];
+  const input = (): void => {
+    const dy = gradientOf(y);
+    sums = parameters.map(({ value }) => tape.allocate(value.dims));
+    for (const { pointer, size } of sums) kernels.fill(pointer, 0, size);
+    backward(
+      dy.pointer,
+      sums.map(({ pointer }) => pointer),
+    );
+    tape.give(x, dy);
+  };
+  const weight = (): void => {
+    parameters.forEach((parameter, i) => {
+      if (parameter.frozen === true) return;
+      kernels.accumulate(sums[i]!.pointer, parameter.gradient.pointer, sums[i]!.size);
+    });
+  };
+  const both = (): void => {
+    input();
+    weight();
+  };
+  const rest = { spent: () => [y.value, ...used], kept: () => sums };
+  tape.record(atOnce ? { input: both, ...rest } : { input, weight, ...rest });
 }
