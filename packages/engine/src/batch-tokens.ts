@@ -24,3 +24,15 @@ export function batchTokens({ tokens }: Batch, model: Model, plan: Plan): Int32A
   copy.set(tokens);
   return copy;
 }
+
+/** Throws `PROMPT` for a prompt without tokens, or with one that the model does not have. */
+export function checkPrompt(prompt: Int32Array, { vocab }: Model): void {
+  const strange = prompt.find((token) => token < 0 || token >= vocab);
+  if (prompt.length > 0 && strange === undefined) return;
+  throw new TriremeError(
+    "PROMPT",
+    prompt.length === 0
+      ? "the prompt is empty; give at least one token"
+      : `token ${strange} of the prompt is outside of the vocabulary 0..${vocab - 1}`,
+  );
+}

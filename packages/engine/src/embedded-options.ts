@@ -2,6 +2,8 @@
 import type { Bytes, Seconds } from "@trireme/core";
 import type { Runtime } from "@trireme/runtime";
 import type { CorruptionOptions } from "./corruption-watch.ts";
+import type { EmulateOptions, RecordOptions } from "./emulation/emulate-options.ts";
+import type { Trace } from "./emulation/trace.ts";
 import type { RouterOptions } from "./experts/router.ts";
 import type { GemmChoice } from "./kernels/gemm-backend.ts";
 import type { Fp8Scaling } from "./product-format.ts";
@@ -30,11 +32,18 @@ export interface EmbeddedRuntimeOptions {
    * peer's, for `recover`. Default false.
    */
   readonly memoryCopies?: boolean;
+  /** Keeps what the ranks give each other, for `trace` or in a directory. */
+  readonly record?: RecordOptions;
+  /** Runs some of the ranks alone; the others' messages are replayed. */
+  readonly emulate?: EmulateOptions;
 }
 
 /** What `embeddedRuntime` offers beyond `Runtime`. */
 export interface EmbeddedRuntime extends Runtime {
-  /** Gradients of the last step before clipping, by parameter name: the mean over the global batch. */
+  /**
+   * Gradients of the last step before clipping, by parameter name: the mean over the global batch. In
+   * an emulation NaN where no rank that is run holds them.
+   */
   gradients(): Promise<ReadonlyMap<string, Float32Array>>;
   /** Bytes of each rank's memory that have been in use: its peak. */
   memory(): Promise<readonly Bytes[]>;
@@ -47,4 +56,6 @@ export interface EmbeddedRuntime extends Runtime {
    * that died not among them; needs `memoryCopies`.
    */
   recover(): Recovery;
+  /** What the ranks have given each other so far; needs `record`. */
+  trace(): Promise<Trace>;
 }

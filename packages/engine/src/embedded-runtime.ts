@@ -1,6 +1,5 @@
 /** The runtime that trains for real on this machine: one thread a rank, kernels in WebAssembly. */
 import { availableParallelism } from "node:os";
-import { communicatorArena } from "@trireme/collectives";
 import { type Bytes, type Seconds, TriremeError } from "@trireme/core";
 import type { Batch } from "@trireme/dataloader";
 import type { ResolvedRun } from "@trireme/run";
@@ -12,16 +11,20 @@ import {
   type StepResult,
 } from "@trireme/runtime";
 import { TimelineBuilder } from "@trireme/timeline";
-import { boundaryBytes, ranks } from "@trireme/workload";
+import { ranks } from "@trireme/workload";
 import type { EmbeddedRuntime, EmbeddedRuntimeOptions } from "./embedded-options.ts";
-import { batchTokens } from "./batch-tokens.ts";
+import { arenaFor } from "./arena-for.ts";
+import { batchTokens, checkPrompt } from "./batch-tokens.ts";
 import { copyPeers } from "./copy-peers.ts";
 import { wholeGradients } from "./gradient-pieces.ts";
+import { type Emulation, checkRecording, startEmulation } from "./emulation/emulation.ts";
+import type { Trace } from "./emulation/trace.ts";
+import { beginTrace } from "./emulation/trace-directory.ts";
 import { chooseOpenBlasCore } from "./kernels/open-blas-core.ts";
 import type { RankCopies } from "./memory-copies.ts";
 import type { Failure, Request, Value } from "./protocol.ts";
 import { type Recovery, recover } from "./recover.ts";
-import { RankThread } from "./rank-thread.ts";
+import { type RankThread, rankThread } from "./rank-thread.ts";
 import { createGate, openGate } from "./start-gate.ts";
 import { SnapshotFiles } from "./snapshot-files.ts";
 import { spansOf } from "./span-log.ts";
@@ -41,6 +44,7 @@ class Embedded implements EmbeddedRuntime {
   #run: ResolvedRun | undefined;
   #threads: RankThread[] = [];
   #files = new SnapshotFiles([]);
+  #emulation: Emulation | undefined;
   #copies: readonly RankCopies[] = [];
   #lost: ReadonlySet<number> = new Set();
   #updates = 0;
@@ -57,7 +61,6 @@ class Embedded implements EmbeddedRuntime {
     if (this.#run !== undefined) throw new TriremeError("STARTED", "the runtime has been started");
     const { model, plan, optimizer, seed } = run;
     checkPlan(model, plan);
-    this.#run = run;
     const count = ranks(plan);
     if ((this.#options.gemm ?? "wasm") !== "wasm") chooseOpenBlasCore();
     const {
@@ -68,28 +71,32 @@ class Embedded implements EmbeddedRuntime {
       corruption,
       memoryCopies,
       gemm = "wasm",
+      record,
+      emulate,
     } = this.#options;
+    checkRecording(this.#options);
+    const plans = { model, plan, optimizer, seed, rehearse, router, fp8Scaling, corruption, gemm };
+    const gate = this.#gate;
+    // Peers of a thread that died would only wait for it.
+    const onDeath = (): void => void this.#terminate();
+    this.#emulation =
+      emulate && (await startEmulation({ plans, emulate, gate, deadline, onDeath }));
+    this.#run = run;
+    const emulation = this.#emulation?.seed;
+    const live = emulation?.live ?? Array.from({ length: count }, (_, rank) => rank);
+    if (record?.directory !== undefined) beginTrace(record.directory, count, seed);
     const common = {
-      model,
-      plan,
-      optimizer,
-      seed,
+      ...plans,
       deadline,
-      rehearse,
-      router,
-      fp8Scaling,
-      corruption,
-      gemm,
-      arena: communicatorArena(count, { slots: slotsFor(run, count) }),
-      gate: this.#gate,
+      record,
+      emulation,
+      arena: arenaFor(run, live.length),
+      gate,
       // The main thread sleeps while ranks work; ranks that rehearse sleep, too.
-      ownCore: count <= availableParallelism() || rehearse !== undefined,
+      ownCore: live.length <= availableParallelism() || rehearse !== undefined,
       peers: memoryCopies === true && count > 1 ? copyPeers(model, plan) : undefined,
     };
-    for (let rank = 0; rank < count; rank++) {
-      // Peers of a thread that died would only wait for it.
-      this.#threads.push(new RankThread({ ...common, rank }, () => void this.#terminate()));
-    }
+    for (const rank of live) this.#threads.push(rankThread({ ...common, rank }, onDeath));
     const ready = await this.#await(
       "ready",
       this.#threads.map((thread) => thread.ready()),
@@ -117,13 +124,13 @@ class Embedded implements EmbeddedRuntime {
     this.#updates = update;
     this.#strikes = replies.map(({ strikes }) => strikes);
     const timeline = new TimelineBuilder();
-    replies.forEach(({ spans }, rank) => {
-      for (const span of spansOf(spans, rank, step, begin)) timeline.add(span);
+    replies.forEach(({ spans }, i) => {
+      for (const span of spansOf(spans, this.#threads[i]!.rank, step, begin)) timeline.add(span);
     });
     const tokens = plan.globalBatch * plan.sequence;
     return {
       step,
-      loss: this.numeric ? meanLoss(replies, tokens) : Number.NaN,
+      loss: this.numeric ? this.#meanLoss(replies, tokens) : Number.NaN,
       tokens,
       seconds,
       gradientNorm: this.numeric ? replies[0]!.gradientNorm : Number.NaN,
@@ -136,29 +143,24 @@ class Embedded implements EmbeddedRuntime {
     const request: Request = { kind: "evaluate", batch: batchTokens(batch, model, plan) };
     const replies = await this.#ask("evaluate", request);
     const tokens = plan.globalBatch * plan.sequence;
-    return { loss: this.numeric ? meanLoss(replies, tokens) : Number.NaN, tokens };
+    return { loss: this.numeric ? this.#meanLoss(replies, tokens) : Number.NaN, tokens };
   }
 
   async generate(options: GenerateRequest): Promise<Int32Array> {
     const { prompt, tokens: count, temperature, seed } = options;
     const { model } = this.#started();
-    const strange = prompt.find((token) => token < 0 || token >= model.vocab);
-    if (prompt.length === 0 || strange !== undefined) {
-      throw new TriremeError(
-        "PROMPT",
-        prompt.length === 0
-          ? "the prompt is empty; give at least one token"
-          : `token ${strange} of the prompt is outside of the vocabulary 0..${model.vocab - 1}`,
-      );
-    }
+    this.#emulation?.refuse("generate");
+    checkPrompt(prompt, model);
     const request: Request = { kind: "generate", options: { prompt, count, temperature, seed } };
     const replies = await this.#ask("generate", request);
     return replies.find(({ tokens }) => tokens.length > 0)?.tokens ?? new Int32Array(0);
   }
 
   async gradients(): Promise<ReadonlyMap<string, Float32Array>> {
-    const replies = await this.#ask("gradients", { kind: "gradients" });
-    return wholeGradients(replies.flatMap(({ pieces }) => pieces));
+    const all = this.#emulation !== undefined;
+    const replies = await this.#ask("gradients", { kind: "gradients", all });
+    const pieces = replies.flatMap((reply) => reply.pieces);
+    return wholeGradients(pieces, all ? Number.NaN : 0);
   }
 
   async memory(): Promise<readonly Bytes[]> {
@@ -171,9 +173,10 @@ class Embedded implements EmbeddedRuntime {
   }
 
   kill(rank: number): void {
-    const thread = this.#threads[rank];
+    const thread = this.#threads.find((t) => t.rank === rank);
     if (thread === undefined) {
-      throw new TriremeError("RANK", `rank ${rank} is not in 0..${this.#threads.length - 1}`);
+      const all = this.#threads.map((t) => t.rank).join(", ");
+      throw new TriremeError("RANK", `rank ${rank} is not one of those that are run: ${all}`);
     }
     thread.kill();
   }
@@ -184,9 +187,18 @@ class Embedded implements EmbeddedRuntime {
     return { ok: false, reason };
   }
 
+  async trace(): Promise<Trace> {
+    const { seed } = this.#started();
+    const replies = await this.#ask("trace", { kind: "trace" });
+    const shards = replies.flatMap(({ shard }) => shard ?? []);
+    if (shards.length > 0) return { shards, seed };
+    throw new TriremeError("TRACE", "nothing has been recorded; start with the option record");
+  }
+
   /** Each rank copies its share between two requests, while this thread goes on: nothing else waits. */
   async snapshot(buffer: SnapshotBuffer = new SnapshotBuffer()): Promise<Snapshot> {
     this.#started();
+    this.#emulation?.refuse("snapshot");
     const files = this.#files.take(buffer);
     const taken = this.#ask("snapshot", { kind: "snapshot", files }).then(() => undefined);
     // Whoever waits for it is told; until then it must not count as unhandled.
@@ -212,11 +224,21 @@ class Embedded implements EmbeddedRuntime {
     if (dead.length > 0) this.#lost = new Set(dead);
     await this.#terminate();
     this.#threads = [];
+    this.#emulation = undefined;
     this.#run = undefined;
   }
 
   async #terminate(): Promise<void> {
-    await Promise.all(this.#threads.map((thread) => thread.terminate()));
+    const assistant = this.#emulation?.assistant;
+    const threads = assistant === undefined ? this.#threads : [...this.#threads, assistant];
+    await Promise.all(threads.map((thread) => thread.terminate()));
+  }
+
+  /** The mean loss, from what every rank tells; in the order of the ranks, those not run among them. */
+  #meanLoss(replies: readonly { readonly lossSum: number }[], tokens: number): number {
+    const own = new Map(replies.map(({ lossSum }, i) => [this.#threads[i]!.rank, lossSum]));
+    const sums = this.#emulation?.lossSums(own) ?? [...own.values()];
+    return sums.reduce((sum, lossSum) => sum + lossSum, 0) / tokens;
   }
 
   #started(): ResolvedRun {
@@ -225,22 +247,27 @@ class Embedded implements EmbeddedRuntime {
   }
 
   /** Sends each thread the request, lets all begin, and waits for all. */
-  #ask<K extends Value["kind"]>(kind: K, request: Request): Promise<Reply<K>[]> {
+  async #ask<K extends Value["kind"]>(kind: K, request: Request): Promise<Reply<K>[]> {
     const turn = ++this.#turn | 0;
     const replies = this.#threads.map((thread) => thread.request({ turn, request }));
+    const emulation = this.#emulation;
+    const communicates = kind === "train" || kind === "evaluate" || kind === "load";
+    const assisted = communicates ? emulation?.assistant?.request({ turn, request }) : undefined;
     openGate(this.#gate, turn);
-    return this.#await(kind, replies);
+    const all = await this.#await(kind, replies, assisted);
+    if (communicates) emulation?.endTurn();
+    return all;
   }
 
   /** Every rank's reply, or the error of the rank that failed first by its own doing. */
   async #await<K extends Value["kind"]>(
     kind: K,
     waiting: readonly Promise<Value | Failure>[],
+    assisted?: Promise<Value | Failure>,
   ): Promise<Reply<K>[]> {
     const replies = await Promise.all(waiting);
-    const failures = replies.flatMap((reply, rank) =>
-      reply.kind === "failure" ? [{ ...reply, rank }] : [],
-    );
+    const others = assisted === undefined ? [] : [await assisted];
+    const failures = [...replies, ...others].filter((reply) => reply.kind === "failure");
     const [cause] = failures.toSorted((a, b) => Number(isEcho(a)) - Number(isEcho(b)));
     if (cause !== undefined) {
       await this.stop();
@@ -257,20 +284,9 @@ function isReply<K extends Value["kind"]>(reply: Value | Failure, kind: K): repl
   return reply.kind === kind;
 }
 
-function meanLoss(replies: readonly { readonly lossSum: number }[], tokens: number): number {
-  return replies.reduce((sum, { lossSum }) => sum + lossSum, 0) / tokens;
-}
-
 /** Whether a rank only reports that a peer failed. */
 function isEcho({ code }: Failure): boolean {
   return code === "ABORTED" || code === "CLOSED" || code === "STOPPED";
-}
-
-/** Packets of 64 KiB that a sender may be ahead: two whole activations, so that it does not wait. */
-function slotsFor({ model, plan }: ResolvedRun, count: number): number {
-  const packets = Math.ceil((2 * boundaryBytes(model, plan)) / 65_536);
-  const affordable = 2 ** 30 / 65_536 / (count * count);
-  return 2 ** Math.floor(Math.log2(Math.max(8, Math.min(2 * packets, affordable))));
 }
 
 /** Seconds on the clock that the ranks use too. */

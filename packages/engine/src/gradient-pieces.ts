@@ -13,9 +13,9 @@ export interface GradientPiece {
   readonly values: Float32Array<ArrayBuffer>;
 }
 
-/** The boxes that a bucket speaks for. */
-export function gradientPieces(bucket: Bucket): GradientPiece[] {
-  if (!bucket.speaks) return [];
+/** The boxes that a bucket speaks for; with `all`, the others that it holds too. */
+export function gradientPieces(bucket: Bucket, all: boolean): GradientPiece[] {
+  if (!bucket.speaks && !all) return [];
   return partsIn(bucket, "gradient", segmentRange(bucket.segment)).flatMap((part) =>
     part.boxes.map((box) => {
       const { name, dims } = part;
@@ -26,11 +26,14 @@ export function gradientPieces(bucket: Bucket): GradientPiece[] {
   );
 }
 
-/** Whole gradients by parameter from the pieces of all ranks. */
-export function wholeGradients(pieces: Iterable<GradientPiece>): ReadonlyMap<string, Float32Array> {
+/** Whole gradients by parameter from the pieces of ranks; `missing` where none of them has any. */
+export function wholeGradients(
+  pieces: Iterable<GradientPiece>,
+  missing: number,
+): ReadonlyMap<string, Float32Array> {
   const whole = new Map<string, Float32Array<ArrayBuffer>>();
   for (const { name, dims, region, values } of pieces) {
-    const into = whole.get(name) ?? new Float32Array(elements(dims));
+    const into = whole.get(name) ?? new Float32Array(elements(dims)).fill(missing);
     whole.set(name, into);
     const { start, shape } = region;
     const source = { bytes: new Uint8Array(values.buffer), shape, from: 0 };

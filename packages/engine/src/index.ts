@@ -1,4 +1,7 @@
 export { type EmbeddedRuntime, type EmbeddedRuntimeOptions } from "./embedded-options.ts";
+export { type EmulateOptions, type RecordOptions } from "./emulation/emulate-options.ts";
+export { type Trace, type TraceEvent, type TraceShard } from "./emulation/trace.ts";
+export { readTrace } from "./emulation/trace-directory.ts";
 export { embeddedRuntime } from "./embedded-runtime.ts";
 export { type RouterOptions } from "./experts/router.ts";
 export { type ActionSeconds } from "./stage-rehearsal.ts";

@@ -2,6 +2,9 @@
 import type { SharedMemory } from "@trireme/collectives";
 import type { Model, Plan } from "@trireme/workload";
 import type { CorruptionOptions } from "./corruption-watch.ts";
+import type { RecordOptions } from "./emulation/emulate-options.ts";
+import type { EmulationSeed } from "./emulation/rank-turns.ts";
+import type { Trace, TraceShard } from "./emulation/trace.ts";
 import type { GenerateOptions } from "./generate.ts";
 import type { GradientPiece } from "./gradient-pieces.ts";
 import type { GemmChoice } from "./kernels/gemm-backend.ts";
@@ -43,6 +46,10 @@ export interface RankSeed {
   readonly gemm: GemmChoice;
   /** Of each rank, whose memory has a copy of its state; undefined where no copies are kept. */
   readonly peers: Int32Array | undefined;
+  /** What is kept of its messages. */
+  readonly record: RecordOptions | undefined;
+  /** What stands for ranks that are not run. */
+  readonly emulation: EmulationSeed | undefined;
 }
 
 /** Batches are [globalBatch, sequence + 1] token ids in shared memory. */
@@ -55,14 +62,16 @@ export type Request =
     }
   | { readonly kind: "evaluate"; readonly batch: Int32Array }
   | { readonly kind: "generate"; readonly options: GenerateOptions }
-  /** The pieces of gradients that each rank speaks for. */
-  | { readonly kind: "gradients" }
+  /** The pieces of gradients that each rank speaks for; with `all`, those of others that it holds too. */
+  | { readonly kind: "gradients"; readonly all: boolean }
   /** Each rank writes its file of a snapshot into the memory that is its own. */
   | { readonly kind: "snapshot"; readonly files: readonly RankFileMemory[] }
   /** The tensors of a snapshot, of which each rank takes its parts. */
   | { readonly kind: "load"; readonly state: ReadonlyMap<string, StateTensor> }
   /** What the rank's memory holds. */
-  | { readonly kind: "memory" };
+  | { readonly kind: "memory" }
+  /** What has been recorded of its messages. */
+  | { readonly kind: "trace" };
 
 /** A request and its number at the gate. */
 export interface Turn {
@@ -85,7 +94,12 @@ export type Value =
   | { readonly kind: "gradients"; readonly pieces: readonly GradientPiece[] }
   | { readonly kind: "snapshot" }
   | { readonly kind: "load" }
-  | { readonly kind: "memory"; readonly bytes: number };
+  | { readonly kind: "memory"; readonly bytes: number }
+  | { readonly kind: "trace"; readonly shard: TraceShard | undefined }
+  /** The assistant stands ready: where it says how far ranks are, and what it makes them do. */
+  | { readonly kind: "assistant"; readonly board: SharedArrayBuffer; readonly trace: Trace }
+  /** It has played a turn. */
+  | { readonly kind: "assisted" };
 
 /** `code` tells a rank's own failure from one that it heard of from a peer. */
 export interface Failure {

@@ -3,20 +3,39 @@ import type { Worker } from "node:worker_threads";
 import type { Failure, RankSeed, Turn, Value } from "./protocol.ts";
 import { spawn } from "./spawn.ts";
 
-export class RankThread {
+/** What a thread is. */
+interface ThreadOptions {
   readonly rank: number;
+  /** What errors call it. */
+  readonly title: string;
+  /** Its module beside this one, without an ending. */
+  readonly module: string;
+  readonly seed: unknown;
+}
+
+/** The thread of a rank. */
+export function rankThread(seed: RankSeed, onDeath: (reason: string) => void): RankThread {
+  const { rank } = seed;
+  return new RankThread({ rank, title: `rank ${rank}`, module: "./rank-worker", seed }, onDeath);
+}
+
+export class RankThread {
+  /** Its rank in the world; −1 for a thread that is none. */
+  readonly rank: number;
+  readonly #title: string;
   readonly #worker: Worker;
   readonly #waiting: ((reply: Value | Failure) => void)[] = [];
   #dead: Failure | undefined;
 
   /** @param onDeath Called once when the thread ends without having been asked to. */
-  constructor(seed: RankSeed, onDeath: (reason: string) => void) {
-    this.rank = seed.rank;
-    this.#worker = spawn(new URL("./rank-worker", import.meta.url), seed);
+  constructor({ rank, title, module, seed }: ThreadOptions, onDeath: (reason: string) => void) {
+    this.rank = rank;
+    this.#title = title;
+    this.#worker = spawn(new URL(module, import.meta.url), seed);
     this.#worker.on("message", (reply: Value | Failure) => this.#waiting.shift()?.(reply));
     const die = (message: string): void => {
       if (this.#dead !== undefined) return;
-      this.#dead = { kind: "failure", code: "RANK_DIED", message: `rank ${seed.rank} ${message}` };
+      this.#dead = { kind: "failure", code: "RANK_DIED", message: `${title} ${message}` };
       onDeath(this.#dead.message);
       for (const settle of this.#waiting.splice(0)) settle(this.#dead);
     };
@@ -47,7 +66,7 @@ export class RankThread {
 
   /** Ends the thread, whatever it is doing. */
   async terminate(): Promise<void> {
-    this.#dead ??= { kind: "failure", code: "STOPPED", message: `rank ${this.rank} was stopped` };
+    this.#dead ??= { kind: "failure", code: "STOPPED", message: `${this.#title} was stopped` };
     for (const settle of this.#waiting.splice(0)) settle(this.#dead);
     await this.#worker.terminate();
   }

@@ -3,22 +3,17 @@ import { parentPort, workerData } from "node:worker_threads";
 import { createCommunicator } from "@trireme/collectives";
 import { copyBytes } from "@trireme/collectives/node";
 import { TriremeError } from "@trireme/core";
-import { defineMesh } from "@trireme/topology";
-import { axes, ranks } from "@trireme/workload";
+import { ranks } from "@trireme/workload";
 import type { Bucket } from "./bucket.ts";
-import { type Kernels, createKernels } from "./kernels/kernels.ts";
-import { withBackend } from "./kernels/gemm-backend.ts";
-import { createRankMemory } from "./rank-memory.ts";
+import { type BuiltRank, buildRank } from "./build-rank.ts";
+import { rankTurns } from "./emulation/rank-turns.ts";
 import { gradientPieces } from "./gradient-pieces.ts";
-import { HostMemory } from "./host-place.ts";
 import { loadState } from "./load-state.ts";
 import { MemoryCopies } from "./memory-copies.ts";
 import type { Failure, RankSeed, Request, Turn, Value } from "./protocol.ts";
-import { Rank } from "./rank.ts";
-import { planSchedule } from "./plan-schedule.ts";
+import type { Rank } from "./rank.ts";
 import { awaitGate } from "./start-gate.ts";
 import { StateFile, storedParts } from "./state-file.ts";
-import { Pool } from "./pool.ts";
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the main thread sends nothing else
 const seed = workerData as RankSeed;
@@ -26,61 +21,57 @@ const { plan, rank: number } = seed;
 /** Seconds on a clock that all threads of the process share. */
 const now = (): number => (performance.timeOrigin + performance.now()) / 1e3;
 
-const communicator = createCommunicator({
+const live = seed.emulation?.live;
+const real = createCommunicator({
   memory: seed.arena,
-  rank: number,
-  ranks: ranks(plan),
+  rank: live?.indexOf(number) ?? number,
+  ranks: live?.length ?? ranks(plan),
   now,
   deadline: seed.deadline,
   ownCore: seed.ownCore,
   copy: copyBytes,
 });
-const { memory, base } = createRankMemory();
-const pool = new Pool(memory, base);
+const turns = rankTurns({ ...seed, ranks: ranks(plan), real, now });
+const { communicator } = turns;
 
-function kernelsOf(of: WebAssembly.Memory): Kernels {
-  return withBackend(createKernels(of), of, seed.gemm);
-}
-
-function build(): Rank {
-  return new Rank({
-    ...seed,
-    mesh: defineMesh(axes(plan)),
-    schedule: planSchedule(plan),
-    communicator,
-    kernels: kernelsOf(memory),
-    host: plan.offload === "optimizer" ? new HostMemory(kernelsOf) : undefined,
-    pool,
-    now,
-  });
-}
-
-function answer(rank: Rank, request: Request): Value {
+function answer({ rank, pool }: BuiltRank, request: Request): Value {
   switch (request.kind) {
     case "train": {
       const { batch, update, learningRate } = request;
+      turns.begin("train");
       const step = rank.train(batch, update, learningRate);
+      turns.end(step.lossSum);
       copies?.copy(update);
       return { kind: "train", ...step, spans: rank.spans.rows(), strikes: rank.strikes };
     }
-    case "evaluate":
-      return { kind: "evaluate", lossSum: rank.evaluate(request.batch) };
+    case "evaluate": {
+      turns.begin("evaluate");
+      const lossSum = rank.evaluate(request.batch);
+      turns.end(lossSum);
+      return { kind: "evaluate", lossSum };
+    }
     case "generate":
       return { kind: "generate", tokens: rank.generate(request.options) };
-    case "gradients":
-      return { kind: "gradients", pieces: rank.buckets.flatMap((b) => gradientPieces(b)) };
+    case "gradients": {
+      const pieces = rank.buckets.flatMap((b) => gradientPieces(b, request.all));
+      return { kind: "gradients", pieces };
+    }
     case "snapshot": {
       const into = request.files[number];
       if (into !== undefined) file.write(into);
       return { kind: "snapshot" };
     }
     case "load":
+      turns.begin("load");
       loadState(allBuckets(rank), request.state);
       rank.shareValues();
+      turns.end(0);
       copies?.clear();
       return { kind: "load" };
     case "memory":
       return { kind: "memory", bytes: pool.peak };
+    case "trace":
+      return { kind: "trace", shard: turns.shard() };
   }
 }
 
@@ -100,12 +91,13 @@ function attempt(what: () => Value): Value | Failure {
   }
 }
 
-let rank: Rank;
+let built: BuiltRank;
 let file: StateFile;
 let copies: MemoryCopies | undefined;
 parentPort!.postMessage(
   attempt(() => {
-    rank = build();
+    built = buildRank(seed, communicator, now);
+    const { rank, pool } = built;
     file = new StateFile(storedParts(allBuckets(rank)));
     const { peers } = seed;
     if (peers !== undefined) {
@@ -123,7 +115,7 @@ parentPort!.postMessage(
 parentPort!.on("message", ({ turn, request }: Turn) => {
   parentPort!.postMessage(
     attempt(() => {
-      if (awaitGate(seed.gate, turn, seed.deadline)) return answer(rank, request);
+      if (awaitGate(seed.gate, turn, seed.deadline)) return answer(built, request);
       throw new TriremeError(
         "DEADLINE",
         `${request.kind} did not reach all ranks in ${seed.deadline} s`,

@@ -51,6 +51,8 @@ export interface RankOptions {
   readonly now: () => Seconds;
   /** Instead of computing, sleep this long. */
   readonly rehearse?: ActionSeconds | undefined;
+  /** How to sleep; default for real. */
+  readonly sleep?: ((seconds: Seconds) => void) | undefined;
   /** How experts are chosen and kept busy. */
   readonly router?: RouterOptions | undefined;
   /** Where the scales of FP8 operands come from; default current. */
@@ -197,7 +199,7 @@ export class Rank {
             tokens: this.#tokens,
             experts: this.#experts,
           })
-        : rehearsedStages(options.rehearse, [boundaryRows, model.hidden]);
+        : rehearsedStages(options.rehearse, [boundaryRows, model.hidden], options.sleep);
     const stages = this.#stages;
     this.#player = new PipelinePlayer({
       ...options,

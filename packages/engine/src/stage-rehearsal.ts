@@ -12,10 +12,14 @@ export interface ActionSeconds {
   readonly W: Seconds;
 }
 
-/** @param boundary Dims of what stages give each other. */
+/**
+ * @param boundary Dims of what stages give each other.
+ * @param sleep Default for real.
+ */
 export function rehearsedStages(
   { F, I, W }: ActionSeconds,
   boundary: readonly number[],
+  sleep: (seconds: Seconds) => void = sleepNow,
 ): StageCompute {
   const seconds = { B: I + W, I, W };
   return {
@@ -36,6 +40,6 @@ export function rehearsedStages(
 
 const never = new Int32Array(new SharedArrayBuffer(4));
 
-function sleep(seconds: Seconds): void {
+function sleepNow(seconds: Seconds): void {
   Atomics.wait(never, 0, 0, seconds * 1e3);
 }
