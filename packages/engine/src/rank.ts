@@ -82,7 +82,7 @@ export class Rank {
   readonly #parallel: Parallel;
   readonly #ties: readonly Tie[];
   readonly #products: Products;
-  readonly #routers: LayerRouters | undefined;
+  readonly #routers: LayerRouters;
   readonly #delayed: DelayedScaling | undefined;
   readonly #experts: NonNullable<StageOptions["experts"]>;
 
@@ -163,25 +163,14 @@ export class Rank {
       }),
     );
     this.#ties = tiesOf(layout, this.weights, groups);
-    const { experts } = model;
-    if (experts !== undefined) {
-      const batchTokens = plan.globalBatch * plan.sequence;
-      // What moves a selection bias is training, too.
-      const router = { ...options.router, ...(model.adapter !== undefined && { biasRate: 0 }) };
-      const capacity = plan.expertCapacity;
-      const { memory } = pool;
-      this.#routers = new LayerRouters({ memory, experts, router, capacity, batchTokens });
-      for (const { stage, peers } of layout.stages) {
-        this.#routers.add(this.weights.get(stage.stage)!, groupOf(peers));
-      }
-    }
+    this.#routers = new LayerRouters({ ...options, layout, weights: this.weights, groupOf });
     this.#experts = {
       group: plan.ep === 1 ? undefined : recorded(layout.expertRanks, "ep"),
       split: plan.etp === 1 ? undefined : recorded(layout.expertSplitRanks, "etp"),
       dispatch: plan.dispatch,
       // What the engine computes in float32 still travels in the precision of the plan.
       precision: plan.dispatchPrecision ?? (plan.precision === "fp32" ? "fp32" : "bf16"),
-      router: (layer) => this.#routers!.of(layer),
+      router: (layer) => this.#routers.of(layer),
     };
     this.#products = { format: planFormat(plan, scaling, delayed), watch };
     const { weights } = this;
@@ -252,7 +241,7 @@ export class Rank {
     moveState("TO_DEVICE", buckets, spans, now);
     for (const bucket of buckets) this.#products.watch?.updated(bucket);
     this.shareValues();
-    this.#routers?.endStep();
+    this.#routers.endStep();
     this.#delayed?.endStep();
     return { lossSum, gradientNorm: norm };
   }

@@ -1,8 +1,11 @@
 /** Trains a plan and one rank alike, and compares losses and gradients. */
 import { expect } from "vitest";
 import type { ResolvedRun } from "@trireme/run";
+import type { EmbeddedRuntime, EmbeddedRuntimeOptions } from "@trireme/engine";
 import type { ModelOptions } from "@trireme/workload";
 import { type Degrees, smallRun, trainSteps, vocab, withRuntime } from "./small-run.ts";
+
+type Router = NonNullable<EmbeddedRuntimeOptions["router"]>;
 
 interface Trained {
   readonly losses: readonly number[];
@@ -11,12 +14,17 @@ interface Trained {
 }
 
 /** Losses of `steps` steps, and the gradients of the first. */
-export function train(run: ResolvedRun, steps: number): Promise<Trained> {
-  return withRuntime(run, async (runtime) => {
+export function train(
+  run: ResolvedRun,
+  steps: number,
+  options: EmbeddedRuntimeOptions = {},
+): Promise<Trained> {
+  const use = async (runtime: EmbeddedRuntime): Promise<Trained> => {
     const start = await trainSteps(runtime, 0, 1);
     const first = await runtime.gradients();
     return { losses: [...start, ...(await trainSteps(runtime, 1, steps))], first };
-  });
+  };
+  return withRuntime(run, use, options);
 }
 
 /** One rank's training of each form of the model and microbatch, once. */
@@ -25,11 +33,12 @@ export function reference(
   form: Partial<ModelOptions>,
   steps: number,
   plan: Degrees = {},
+  router: Router = {},
 ): Promise<Trained> {
-  const key = JSON.stringify([form, steps, plan]);
+  const key = JSON.stringify([form, steps, plan, router]);
   let trained = references.get(key);
   if (trained === undefined) {
-    trained = train(smallRun(plan, form), steps);
+    trained = train(smallRun(plan, form), steps, { router });
     references.set(key, trained);
   }
   return trained;
@@ -60,12 +69,15 @@ export async function expectEqual(
   plan: Degrees,
   form: Partial<ModelOptions>,
   steps: number,
+  router: Router = {},
 ): Promise<void> {
-  // Experts drop tokens of each rank's microbatch by itself: that is the same microbatch on one rank.
-  const { expertCapacity } = plan;
-  const same = expertCapacity === undefined ? {} : { expertCapacity };
-  const one = await reference(form, steps, same);
-  const many = await train(smallRun(plan, form), steps);
+  // One rank drops what each rank of the plan drops of its part of a microbatch.
+  const { expertCapacity, microbatch = 1, cp = 1, tp = 1 } = plan;
+  const same = expertCapacity === undefined ? {} : { expertCapacity, microbatch };
+  const capacityParts = { microbatch, cp, tp };
+  const parts = expertCapacity === undefined ? {} : { capacityParts };
+  const one = await reference(form, steps, same, { ...parts, ...router });
+  const many = await train(smallRun(plan, form), steps, { router });
   // Rounding alone: sums over replicas and microbatches in another order, in f32.
   expect(worstGradient(many.first, one.first)).toBeLessThan(1e-5);
   many.losses.forEach((loss, step) =>

@@ -9,6 +9,12 @@ test.each([
   ["a token once to each rank", { dp: 2, ep: 2, dispatch: "unique" }, mixtral],
 ] as const)("%s trains as one rank does", (_, plan, form) => expectEqual(plan, form, 12));
 
+test("ranks drop what one rank drops of the same parts of a microbatch, under a z-loss", () =>
+  expectEqual({ cp: 2, ep: 2, expertCapacity: 1 }, mixtral, 12, {
+    capacityParts: { cp: 2, tp: 2 },
+    zLoss: 0.01,
+  }));
+
 test("rows in FP8 stay within their bound, in a third of the bytes", () =>
   expectCompressed("all-to-all", "fp8", 6));
 

@@ -1,7 +1,11 @@
 /** A small run, its batches, and its training under any plan. */
 import { createRng } from "@trireme/core";
 import type { Batch } from "@trireme/dataloader";
-import { type EmbeddedRuntime, embeddedRuntime } from "@trireme/engine";
+import {
+  type EmbeddedRuntime,
+  type EmbeddedRuntimeOptions,
+  embeddedRuntime,
+} from "@trireme/engine";
 import { type ResolvedRun, defineRun } from "@trireme/run";
 import type { Snapshot } from "@trireme/runtime";
 import { type ModelOptions, type Plan, defineModel, definePlan } from "@trireme/workload";
@@ -53,8 +57,9 @@ export function smallBatch(step: number): Batch {
 export async function withRuntime<T>(
   run: ResolvedRun,
   use: (runtime: EmbeddedRuntime) => Promise<T>,
+  options: EmbeddedRuntimeOptions = {},
 ): Promise<T> {
-  const runtime = embeddedRuntime();
+  const runtime = embeddedRuntime(options);
   try {
     await runtime.start(run);
     return await use(runtime);

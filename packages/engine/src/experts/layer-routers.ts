@@ -1,18 +1,24 @@
 /** The routers of a rank's layers, and what they learn from a step. */
 import type { Communicator } from "@trireme/collectives";
-import type { Experts } from "@trireme/workload";
+import type { Experts, Model, Plan } from "@trireme/workload";
+import type { Pool } from "../pool.ts";
+import type { RankLayout } from "../rank-layout.ts";
 import type { StageWeights } from "../stage-weights.ts";
-import { view } from "../tensor.ts";
+import { type Tensor, view } from "../tensor.ts";
+import { capacityGroups } from "./capacity-groups.ts";
 import { Router, type RouterOptions } from "./router.ts";
 
 /** What the routers of a rank need. */
 export interface LayerRoutersOptions {
-  readonly memory: WebAssembly.Memory;
-  readonly experts: Experts;
-  readonly router: RouterOptions;
-  readonly capacity: number | undefined;
-  /** Tokens of a global batch. */
-  readonly batchTokens: number;
+  readonly model: Model;
+  readonly plan: Plan;
+  readonly layout: RankLayout;
+  readonly pool: Pool;
+  readonly router?: RouterOptions | undefined;
+  /** By stage of the schedule. */
+  readonly weights: ReadonlyMap<number, StageWeights>;
+  /** The communicator of some ranks. */
+  readonly groupOf: (members: readonly number[]) => Communicator;
 }
 
 /** Where the state of a layer's router begins in the names of its tensors. */
@@ -22,28 +28,20 @@ export class LayerRouters {
   /** By layer, for each stage. */
   readonly #stages: { readonly routers: Router[]; readonly peers: Communicator }[] = [];
   readonly #byLayer = new Map<string, Router>();
-  readonly #options: LayerRoutersOptions;
+  readonly #experts: number;
 
   constructor(options: LayerRoutersOptions) {
-    this.#options = options;
-  }
-
-  /** Makes the routers of a stage, of which `peers` hold any part. */
-  add(weights: StageWeights, peers: Communicator): void {
-    const { memory, experts, router, capacity, batchTokens } = this.#options;
-    const routers: Router[] = [];
-    for (const { name, value } of weights.states.flatMap(({ parameters }) => parameters)) {
-      const layer = loadName.exec(name)?.[1];
-      if (layer === undefined) continue;
-      const bias = experts.selectionBias
-        ? view(memory, weights.get(`${layer}.mlp.router.selection_bias`).value)
-        : undefined;
-      const state = { load: view(memory, value), bias };
-      const made = new Router(experts, router, state, capacity, batchTokens);
-      routers.push(made);
-      this.#byLayer.set(layer, made);
+    const { model, layout, weights, groupOf } = options;
+    this.#experts = model.experts?.count ?? 0;
+    if (model.experts === undefined) return;
+    const make = routerMaker(options, model.experts);
+    for (const { stage, peers } of layout.stages) {
+      const routers = stageRouters(weights.get(stage.stage)!, make);
+      for (const [layer, router] of routers) this.#byLayer.set(layer, router);
+      if (routers.size > 0) {
+        this.#stages.push({ routers: [...routers.values()], peers: groupOf(peers) });
+      }
     }
-    if (routers.length > 0) this.#stages.push({ routers, peers });
   }
 
   /** The router of a layer by its name. */
@@ -56,11 +54,45 @@ export class LayerRouters {
   /** Tells every router what the whole global batch chose. */
   endStep(): void {
     for (const { routers, peers } of this.#stages) {
-      const { count } = this.#options.experts;
+      const count = this.#experts;
       const counts = new Int32Array(routers.length * count);
       routers.forEach((router, i) => counts.set(router.counts, i * count));
       peers.allReduce(counts).wait();
       routers.forEach((router, i) => router.endStep(counts.subarray(i * count, (i + 1) * count)));
     }
   }
+}
+
+type Make = (weights: StageWeights, layer: string, load: Tensor) => Router;
+
+/** The routers of a stage by their layers. */
+function stageRouters(weights: StageWeights, make: Make): ReadonlyMap<string, Router> {
+  const routers = new Map<string, Router>();
+  for (const { name, value } of weights.states.flatMap(({ parameters }) => parameters)) {
+    const layer = loadName.exec(name)?.[1];
+    if (layer !== undefined) routers.set(layer, make(weights, layer, value));
+  }
+  return routers;
+}
+
+function routerMaker(
+  { model, plan, layout, pool: { memory }, router: asked }: LayerRoutersOptions,
+  experts: Experts,
+): Make {
+  // What moves a selection bias is training, too.
+  const router = { ...asked, ...(model.adapter !== undefined && { biasRate: 0 }) };
+  const origin = { plan, pieces: layout.pieces, tensor: layout.shares.tensor };
+  const factor = plan.expertCapacity;
+  const capacity =
+    factor === undefined
+      ? undefined
+      : { factor, groups: capacityGroups(origin, router.capacityParts ?? {}) };
+  const batchTokens = plan.globalBatch * plan.sequence;
+  return (weights, layer, load) => {
+    const bias = experts.selectionBias
+      ? view(memory, weights.get(`${layer}.mlp.router.selection_bias`).value)
+      : undefined;
+    const state = { load: view(memory, load), bias };
+    return new Router(experts, router, state, capacity, batchTokens);
+  };
 }

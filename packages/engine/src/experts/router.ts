@@ -16,6 +16,7 @@ import {
   zLoss,
 } from "@trireme/moe-dispatch";
 import type { Experts } from "@trireme/workload";
+import type { CapacityParts } from "./capacity-groups.ts";
 
 /** How experts are chosen and kept busy. */
 export interface RouterOptions {
@@ -32,6 +33,8 @@ export interface RouterOptions {
   readonly balanceLoss?: number;
   /** Coefficient of the z-loss (ST-MoE, 2022, eq. 5); default 0. */
   readonly zLoss?: number;
+  /** Whose tokens are dropped by themselves, where there is a capacity; default each rank's of a microbatch. */
+  readonly capacityParts?: CapacityParts;
   /** What the selection bias moves by after a step (DeepSeek-V3, section 2.1.2); default 0.001. */
   readonly biasRate?: number;
 }
@@ -52,24 +55,61 @@ export interface Routed {
   readonly chosen: Routing;
 }
 
+/** What experts take at most. */
+export interface Capacity {
+  /** Rows of an expert in multiples of an even share. */
+  readonly factor: number;
+  /** The part of each token of a microbatch that is dropped from by itself. */
+  readonly groups: Int32Array;
+}
+
+/** Keeps what fits, of the tokens of each part; of other numbers of tokens, as in generation, of all. */
+function dropBeyond(routing: Routing, { factor, groups }: Capacity): Routing {
+  const { tokens, topK, experts } = routing;
+  const drop = (some: Routing): Routing => {
+    const capacity = expertCapacity({ tokens: some.tokens, topK, experts, factor });
+    return dropTokens(some, { capacity, policy: "position" });
+  };
+  if (tokens !== groups.length || groups.every((group) => group === groups[0]))
+    return drop(routing);
+  const kept = { expertIds: routing.expertIds.slice(), weights: routing.weights.slice() };
+  for (const group of new Set(groups)) {
+    const members = Array.from(groups.keys()).filter((token) => groups[token] === group);
+    const slots = members.flatMap((token) =>
+      Array.from({ length: topK }, (_, j) => token * topK + j),
+    );
+    const part = drop({
+      ...routing,
+      tokens: members.length,
+      expertIds: Int32Array.from(slots, (slot) => routing.expertIds[slot]!),
+      weights: Float64Array.from(slots, (slot) => routing.weights[slot]!),
+    });
+    slots.forEach((slot, i) => {
+      kept.expertIds[slot] = part.expertIds[i]!;
+      kept.weights[slot] = part.weights[i]!;
+    });
+  }
+  return { ...routing, ...kept };
+}
+
 export class Router {
   /** Tokens per expert so far in this step, on this rank. */
   readonly counts: Int32Array;
   readonly #experts: Experts;
   readonly #options: RouterOptions;
   readonly #state: RouterState;
-  readonly #capacity: number | undefined;
+  readonly #capacity: Capacity | undefined;
   readonly #batchTokens: number;
 
   /**
-   * @param capacity Rows of an expert in multiples of an even share; undefined where none is dropped.
+   * @param capacity Undefined where no token is dropped.
    * @param batchTokens Tokens of a global batch.
    */
   constructor(
     experts: Experts,
     options: RouterOptions,
     state: RouterState,
-    capacity: number | undefined,
+    capacity: Capacity | undefined,
     batchTokens: number,
   ) {
     this.#experts = experts;
@@ -91,9 +131,7 @@ export class Router {
       ...(bias !== undefined && { bias }),
     });
     if (this.#capacity === undefined) return { kept: chosen, chosen };
-    const { tokens } = chosen;
-    const capacity = expertCapacity({ tokens, topK, experts, factor: this.#capacity });
-    return { kept: dropTokens(chosen, { capacity, policy: "position" }), chosen };
+    return { kept: dropBeyond(chosen, this.#capacity), chosen };
   }
 
   /** Gradient of logits [T, E] from that of the kept weights [T, k]; counts the tokens. */

@@ -3,6 +3,7 @@
  * other parallelism. Bounds as in the grid without experts; rows in fewer bits have their own.
  */
 import { expect, test } from "vitest";
+import type { RouterOptions } from "@trireme/engine";
 import type { ModelOptions } from "@trireme/workload";
 import { expectCompressed } from "../compressed-experts.ts";
 import { deepSeek, expectEqual, mixtral, switchForm, train } from "../equality.ts";
@@ -32,6 +33,45 @@ const experts: readonly (readonly [Degrees, Partial<ModelOptions>])[] = [
   [{ cp: 2, pp: 2, vpp: 2, etp: 2, schedule: "zb-v" }, switchForm],
   [{ dp: 2, cp: 2, pp: 2, etp: 4, recompute: "full", schedule: "zb-h1" }, deepSeek],
 ];
+
+/** With what routers are told: capacities, also by parts that are smaller than a rank's, and losses. */
+const routed: readonly (readonly [Degrees, Partial<ModelOptions>, RouterOptions])[] = [
+  [{ pp: 2, expertCapacity: 1, schedule: "zb-h1" }, mixtral, {}],
+  [{ tp: 2, sequenceParallel: true, expertCapacity: 1, etp: 1, ep: 2 }, mixtral, {}],
+  [{ tp: 2, sequenceParallel: true, expertCapacity: 1.25, microbatch: 2 }, switchForm, {}],
+  [{ cp: 2, expertCapacity: 1, contextExchange: "ring" }, deepSeek, {}],
+  [
+    { cp: 2, pp: 2, expertCapacity: 1.25, microbatch: 2, dispatch: "unique", ep: 2 },
+    switchForm,
+    {},
+  ],
+  [{ cp: 2, contextExchange: "all-to-all", dp: 2, ep: 4, expertCapacity: 1 }, switchForm, {}],
+  [{ tp: 2, sequenceParallel: true, cp: 2, ep: 4, etp: 1, expertCapacity: 1 }, deepSeek, {}],
+  [
+    { tp: 2, sequenceParallel: true, pp: 2, dp: 2, ep: 2, expertCapacity: 1, zero: 1 },
+    mixtral,
+    { zLoss: 0.01 },
+  ],
+  [{ cp: 2, ep: 2, expertCapacity: 1 }, mixtral, { capacityParts: { tp: 2, cp: 4 } }],
+  [{ dp: 2, ep: 2, dispatch: "all-gather" }, mixtral, { zLoss: 0.02, balanceLoss: 0.05 }],
+  [{ cp: 2, pp: 2, ep: 2 }, switchForm, { zLoss: 0.02, balanceLoss: 0.05 }],
+  [
+    { tp: 2, sequenceParallel: true, dp: 2, ep: 2, etp: 2, zero: 2 },
+    deepSeek,
+    { zLoss: 0.02, balanceLoss: 0.01, biasRate: 0.01 },
+  ],
+];
+
+test.each(
+  routed.map(([plan, form, router]) => {
+    const name = `${JSON.stringify(plan)}, routers ${JSON.stringify(router)}`;
+    return [name, plan, form, router] as const;
+  }),
+)(
+  "%s, train as one rank does",
+  (_, plan, form, router) => expectEqual(plan, form, steps, router),
+  240_000,
+);
 
 test.each(experts.map(([plan, form]) => [JSON.stringify(plan), plan, form] as const))(
   "%s trains as one rank does",
