@@ -139,10 +139,10 @@ export function blockPrices(
   );
   return {
     passes: {
-      forward: passPrices("forward", parts, pricer, p.cudaGraphs),
-      recompute: passPrices("recompute", parts, pricer, p.cudaGraphs),
-      "input-gradient": passPrices("input-gradient", parts, pricer, p.cudaGraphs),
-      "weight-gradient": passPrices("weight-gradient", parts, pricer, p.cudaGraphs),
+      forward: passPrices("forward", parts, pricer, p),
+      recompute: passPrices("recompute", parts, pricer, p),
+      "input-gradient": passPrices("input-gradient", parts, pricer, p),
+      "weight-gradient": passPrices("weight-gradient", parts, pricer, p),
     },
     collectives: collectives
       .filter((c, i) => collectives.findIndex((x) => same(x, c)) === i)
@@ -170,6 +170,17 @@ function recorded(graphs: Plan["cudaGraphs"], o: Operator): boolean {
   return graphs === "all" || (graphs === "routing" && isRouting(o));
 }
 
+/**
+ * How often the host waits for what a router chose, to launch what is sized by it: the exchange, and products that are
+ * called expert by expert (token_dispatcher.py and experts.py of Megatron-LM). Capacities are known beforehand, backward knows
+ * what forward learnt, and a recorded graph leaves the counts on the device.
+ */
+function readings(p: Plan, o: Operator, pass: MicrobatchPass): number {
+  if (o.kind !== "routing" || (pass !== "forward" && pass !== "recompute")) return 0;
+  if (p.expertCapacity !== undefined || p.cudaGraphs === "all") return 0;
+  return (p.ep > 1 ? 1 : 0) + (p.groupedKernel ? 0 : 1);
+}
+
 function isRouting(o: Operator): boolean {
   return o.kind === "routing" || o.kind === "permutation";
 }
@@ -178,7 +189,7 @@ function passPrices(
   pass: MicrobatchPass,
   parts: readonly StageOperators[],
   pricer: Pricer,
-  graphs: Plan["cudaGraphs"],
+  plan: Plan,
 ): PassPrices {
   const operators: Operator[] = [];
   const block: number[] = [];
@@ -196,8 +207,8 @@ function passPrices(
   const product = new Uint8Array(size);
   let attention: Seconds | undefined;
   for (const [i, o] of operators.entries()) {
-    seconds[i] = pricer.operator(o);
-    dispatch[i] = recorded(graphs, o) ? 0 : (pricer.dispatch?.(o) ?? 0);
+    seconds[i] = pricer.operator(o) + readings(plan, o, pass) * (pricer.roundTrip ?? 0);
+    dispatch[i] = recorded(plan.cudaGraphs, o) ? 0 : (pricer.dispatch?.(o) ?? 0);
     count[i] = o.count;
     product[i] = o.kind === "gemm" ? 1 : 0;
     if (o.kind === "attention") attention ??= seconds[i];

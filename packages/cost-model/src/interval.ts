@@ -41,10 +41,10 @@ const factors: Readonly<Record<PredictedKind, Readonly<Record<string, Factors>>>
   },
   // Software of a year apart runs the same layout at half and twice the speed.
   "expert-step": {
-    gpu: [0.87, 1.34],
-    hopper: [0.97, 1.38],
-    blackwell: [0.84, 1.5],
-    "blackwell-ultra": [0.88, 1.13],
+    gpu: [0.9, 1.37],
+    hopper: [0.96, 1.5],
+    blackwell: [0.87, 1.5],
+    "blackwell-ultra": [0.89, 1.17],
   },
   memory: { gpu: [0.82, 1.11], hopper: [0.8, 1.1], blackwell: [0.85, 1.18] },
   gemm: products,

@@ -18,6 +18,8 @@ export interface Pricer {
    * Host time to launch it: a pass cannot be shorter than the sum of these. Left out: nothing.
    */
   dispatch?(op: Operator): Seconds;
+  /** How long a device has nothing to do when its host reads a result of it and launches what follows. Left out: not at all. */
+  readonly roundTrip?: Seconds;
 }
 
 /** What a roofline is told beside the device. */
@@ -36,6 +38,17 @@ export interface RooflineOptions {
  */
 const routingOperators = 24;
 const permutationOperators = 6;
+
+/** Operators of a framework that an operator here stands for: each is launched. */
+function launches(op: Operator): number {
+  if (op.kind === "routing") return routingOperators;
+  return op.kind === "permutation" && op.form !== "pad" ? permutationOperators : 1;
+}
+
+/** Gaps that an operator takes on a device: one before each kernel. */
+export function gaps(a: Accelerator, op: Operator): number {
+  return a.kind === "gpu" ? launches(op) : 1;
+}
 
 /** On a device of many multiprocessors, rounding of the mask's diagonal and the start of each block of queries, in positions (FlashAttention-2, Figs. 5 and 6). */
 const causalRamp = 450;
@@ -148,21 +161,20 @@ export function rooflinePricer(
   const c = kernels.characteristics;
   const known = new Map<string, { readonly op: Operator; readonly time: Seconds }>();
   return {
+    // The operator that reads, and the next.
+    roundTrip: 2 * c.dispatch,
     operator(op) {
       const found = known.get(op.key);
       // Plans that accumulate in another precision, say, move other bytes under the same key.
       if (found !== undefined && found.op.bytes === op.bytes && found.op.flops === op.flops) {
         return found.time;
       }
-      const time = kernelTime(kernels, op) + c.gap;
+      const time = kernelTime(kernels, op) + c.gap * gaps(a, op);
       known.set(op.key, { op, time });
       return time;
     },
     dispatch(op) {
-      if (op.kind === "routing") return c.dispatch * routingOperators;
-      if (op.kind === "permutation") {
-        return op.form === "pad" ? c.dispatch : c.dispatch * permutationOperators;
-      }
+      if (op.kind === "routing" || op.kind === "permutation") return c.dispatch * launches(op);
       if (op.kind !== "grouped-gemm" || op.form.endsWith("-fused")) return c.dispatch;
       // Quantised, each group's two operands are cast before its product.
       const calls = quantisedForm(op.form) === undefined ? 1 : 3;

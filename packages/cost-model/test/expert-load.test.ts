@@ -1,6 +1,13 @@
-import { type Cost, estimate, expertLoad, sustainedClock } from "@trireme/cost-model";
+import {
+  type Cost,
+  type Pricer,
+  estimate,
+  expertLoad,
+  stepCosts,
+  sustainedClock,
+} from "@trireme/cost-model";
 import { accelerator, defineCluster, host } from "@trireme/topology";
-import { definePlan, model } from "@trireme/workload";
+import { type Plan, definePlan, model } from "@trireme/workload";
 import { expect, test } from "vitest";
 
 const mixtral = model("mixtral-8x7b");
@@ -79,4 +86,24 @@ test("a power-capped part keeps a lower clock, and its step takes longer", () =>
   };
   expect(step(500)).toBeGreaterThan(1.03 * step(700));
   expect(step(500)).toBeLessThan((step(700) * 700) / 500);
+});
+
+test("a device waits where its host reads what the router chose: twice, once, or never", () => {
+  const plain: Pricer = { operator: () => 1e-3 };
+  const forward = (o: Partial<Plan>, pricer: Pricer): number => {
+    const plan = definePlan(mixtral, { dp: 8, ep: 8, globalBatch: 8, ...o });
+    const costs = stepCosts({ model: mixtral, plan, cluster, pricer });
+    // Backward knows what forward learnt.
+    expect(costs.inputGradient[0]).toBe(
+      stepCosts({ model: mixtral, plan, cluster, pricer: plain }).inputGradient[0],
+    );
+    return costs.forward[0]!;
+  };
+  const waits = (o: Partial<Plan>): number =>
+    forward(o, { ...plain, roundTrip: 1 }) - forward(o, plain);
+  expect(waits({})).toBeCloseTo(2 * 32, 9);
+  expect(waits({ groupedKernel: true })).toBeCloseTo(32, 9);
+  expect(waits({ expertCapacity: 1 })).toBe(0);
+  expect(waits({ cudaGraphs: "all" })).toBe(0);
+  expect(waits({ cudaGraphs: "routing" })).toBeCloseTo(2 * 32, 9);
 });

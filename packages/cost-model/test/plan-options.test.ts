@@ -280,6 +280,12 @@ const launchFlips: typeof flips = [
     (a, b) => b.breakdown.compute < a.breakdown.compute,
   ],
   [
+    "a capacity spares the host the reading of counts",
+    { dp: 16, ep: 8, sequence: 16_384 },
+    { expertCapacity: 1 },
+    (a, b) => b.breakdown.compute < a.breakdown.compute,
+  ],
+  [
     "graphs of routers save launches, graphs of all save more",
     { ...briefly, cudaGraphs: "routing" },
     { cudaGraphs: "all" },

@@ -54,8 +54,11 @@ export function expertOperators(
     frozen: m.adapter !== undefined,
   });
   route(list, tokens, e);
+  // Copies are made on the token's rank and sorted by expert where they arrive; a token that travels once is copied
+  // where it arrives, straight to its experts' places (MoEFlexTokenDispatcher of Megatron-LM).
+  const sorted = p.ep > 1 && rows.held > 1 && p.dispatch !== "unique";
   permutation(list, "scatter", rows.sent, m.hidden);
-  if (p.ep > 1 && rows.held > 1) permutation(list, "sort", rows.computed, m.hidden);
+  if (sorted) permutation(list, "sort", rows.computed, m.hidden);
   // Quantised operands are padded to the kernels' multiples, expert by expert, and cut again.
   const padded = p.matrixPrecision !== undefined && !p.groupedKernel;
   if (padded) permutation(list, "pad", rows.computed, m.hidden);
@@ -64,7 +67,7 @@ export function expertOperators(
   list.activation(m.activation, rows.computed, width);
   list.groupedGemm(rows.held, rows.computed, width, m.hidden, m.bias, frozen(m));
   if (padded) permutation(list, "pad", rows.computed, m.hidden);
-  if (p.ep > 1 && rows.held > 1) permutation(list, "sort", rows.computed, m.hidden);
+  if (sorted) permutation(list, "sort", rows.computed, m.hidden);
   permutation(list, "combine", rows.sent, m.hidden);
   if (e.sharedFfn === 0) return;
   dense((p.microbatch * p.sequence) / p.cp, e.sharedFfn / p.tp);

@@ -126,6 +126,18 @@ test("the forward pass of a layer is the documented list", () => {
   ]);
 });
 
+test("copies are sorted where they arrive; a token that travels once is copied there and not sorted", () => {
+  const experts = { count: 8, active: 2, ffn: 32 };
+  const m = defineModel({ layers: 1, hidden: 64, heads: 8, vocab: 120, context: 64, experts });
+  const forms = (o: Partial<Plan>): string[] =>
+    everyOperator(m, definePlan(m, { dp: 4, globalBatch: 4, ...o }))
+      .filter((x) => x.kind === "permutation" && x.pass === "forward")
+      .map((x) => x.form);
+  expect(forms({ ep: 4 })).toEqual(["scatter", "sort", "sort", "combine"]);
+  expect(forms({ ep: 4, dispatch: "unique" })).toEqual(["scatter", "combine"]);
+  expect(forms({ ep: 1, dispatch: "unique" })).toEqual(["scatter", "combine"]);
+});
+
 test("equal keys are equal kernels", () => {
   const m = model("llama3-8b");
   const seen = new Map<string, string>();

@@ -2,6 +2,7 @@
 import { type ModelOptions, type PlanOptions } from "@trireme/workload";
 import { bridgePlan } from "./bridge-recipes.ts";
 import { type CorpusRow, number, object, text } from "./corpus-row.ts";
+import { nemoPlan } from "./nemo-recipes.ts";
 
 /** What the row trains and how; a string says why it is not described. */
 export interface Described {
@@ -221,7 +222,7 @@ function planOf(row: CorpusRow): PlanOptions | string {
     ...fusion(row),
     ...overlap,
     ...expertPlan(row, tp),
-    ...(object(row.model, "moe") === undefined ? {} : bridgePlan(row)),
+    ...(object(row.model, "moe") === undefined ? {} : { ...bridgePlan(row), ...nemoPlan(row) }),
   };
 }
 

@@ -5,7 +5,7 @@
  */
 import type { Seconds } from "@trireme/core";
 import type { Characteristics } from "../characteristics.ts";
-import { type Kernels, kernelTime, streamOf } from "../pricer.ts";
+import { type Kernels, gaps, kernelTime, streamOf } from "../pricer.ts";
 import type { Operator } from "@trireme/workload";
 import type { Measurement } from "./measurement.ts";
 
@@ -56,7 +56,8 @@ function squares(on: Kernels, measurements: readonly Measurement[]): number {
   const { gap } = on.characteristics;
   let sum = 0;
   for (const { operator, seconds } of measurements) {
-    sum += ((kernelTime(on, operator) + gap) / seconds - 1) ** 2;
+    const alone = kernelTime(on, operator) + gap * gaps(on.accelerator, operator);
+    sum += (alone / seconds - 1) ** 2;
   }
   return sum;
 }
