@@ -1,18 +1,12 @@
 /**
  * Run files in YAML 1.2: parsing, and where in the file the values are, so that problems can say it.
  */
-import { TriremeError } from "@trireme/core";
+import { missingPeer } from "@trireme/core";
 import type { Document } from "yaml";
 import { type Path, type Problem, RunError } from "./problem.ts";
 
 const { LineCounter, isCollection, isMap, isPair, isScalar, parseDocument } =
-  await import("yaml").catch((cause: unknown): never => {
-    throw new TriremeError(
-      "PEER",
-      "@trireme/run/yaml needs the package yaml; install it with: npm install yaml@2.9.1",
-      { cause },
-    );
-  });
+  await import("yaml").catch(missingPeer("@trireme/run/yaml", "yaml", "2.9.1"));
 
 /** A place in a file; both count from 1. */
 export interface Position {

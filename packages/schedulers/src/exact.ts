@@ -3,7 +3,7 @@
  * Revised Simplex Method, Mathematical Programming Computation 10, 2018) compiled to WebAssembly: the
  * npm package `highs`, an optional peer dependency. The judge of the heuristics.
  */
-import { type Seconds, TriremeError } from "@trireme/core";
+import { type Seconds, TriremeError, missingPeer } from "@trireme/core";
 import type loadHighsModule from "highs";
 import { type AutomaticOptions, automaticShop, automaticZeroBubble } from "./search/automatic.ts";
 import { Evaluator, scheduleOf } from "./search/job-shop.ts";
@@ -36,7 +36,7 @@ const mostBinaries = 600;
 /**
  * The fastest split-backward schedule of a placement within the memory limit, among those that take
  * the microbatches of each stage in order (without loss where microbatches cost the same).
- * @throws TriremeError `HIGHS` when the package `highs` is not installed or fails, `SEARCH_SIZE` when
+ * @throws TriremeError `PEER` when the package `highs` is not installed, `HIGHS` when it finds no optimum, `SEARCH_SIZE` when
  * the pipeline is too large to be solved exactly.
  */
 export async function exactSchedule(o: ExactOptions): Promise<ExactResult> {
@@ -87,16 +87,9 @@ export async function exactSchedule(o: ExactOptions): Promise<ExactResult> {
 type Highs = Awaited<ReturnType<typeof loadHighsModule.default>>;
 
 async function loadHighs(): Promise<Highs> {
-  try {
-    const { default: module } = await import("highs");
-    // The package types its default export as CommonJS does; as an ES module it is the loader itself.
-    const load = typeof module === "function" ? module : module.default;
-    return await load();
-  } catch (error) {
-    throw new TriremeError(
-      "HIGHS",
-      "@trireme/schedulers/exact needs the package highs; install it with: npm install highs@1.15.3",
-      { cause: error },
-    );
-  }
+  const missing = missingPeer("@trireme/schedulers/exact", "highs", "1.15.3");
+  const { default: module } = await import("highs").catch(missing);
+  // The package types its default export as CommonJS does; as an ES module it is the loader itself.
+  const load = typeof module === "function" ? module : module.default;
+  return load();
 }

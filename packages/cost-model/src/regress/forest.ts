@@ -3,7 +3,7 @@
  * profiled operators: one forest for what is measured together, by the sizes of a shape, on the logarithm of the time, so that errors count as
  * fractions. A forest cannot leave the range of what it has seen: it is guarded like a fitted profile.
  */
-import { type Seconds, TriremeError } from "@trireme/core";
+import { type Seconds, TriremeError, missingPeer } from "@trireme/core";
 import type { Operator } from "@trireme/workload";
 import { type CalibrationOptions, calibrationSplit, guarded } from "../calibration/calibrate.ts";
 import { type ErrorReport, errorReport } from "../calibration/error-report.ts";
@@ -12,13 +12,7 @@ import { type Support, supportGroup, supportOf } from "../calibration/support.ts
 import type { Pricer } from "../pricer.ts";
 
 const { RandomForestRegression } = await import("ml-random-forest").catch(
-  (cause: unknown): never => {
-    throw new TriremeError(
-      "PEER",
-      "@trireme/cost-model/regress needs the package ml-random-forest; install it with: npm install ml-random-forest@2.1.0",
-      { cause },
-    );
-  },
+  missingPeer("@trireme/cost-model/regress", "ml-random-forest", "2.1.0"),
 );
 
 type Forest = InstanceType<typeof RandomForestRegression>;

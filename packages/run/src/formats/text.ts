@@ -2,17 +2,20 @@
  * The text of TOML and YAML configurations as plain data and back. Each library is loaded when it is
  * first asked for, so that the formats that need neither work without them.
  */
-import { peer } from "./peer.ts";
+import { missingPeer } from "@trireme/core";
 import { RunError } from "../problem.ts";
 
-const entry = "@trireme/run/formats";
+const missing = {
+  toml: missingPeer("@trireme/run/formats", "smol-toml", "1.9.1"),
+  yaml: missingPeer("@trireme/run/formats", "yaml", "2.9.1"),
+};
 
 /**
  * Parses TOML 1.0, as torchtitan's configurations are written. Dates become strings.
  * @throws RunError for text that is no TOML; TriremeError "PEER" without the package `smol-toml`.
  */
 export async function parseToml(text: string): Promise<unknown> {
-  const { parse } = await peer(entry, "smol-toml@1.9.1", import("smol-toml"));
+  const { parse } = await import("smol-toml").catch(missing.toml);
   return parsed("TOML", () => parse(text));
 }
 
@@ -21,7 +24,7 @@ export async function parseToml(text: string): Promise<unknown> {
  * @throws TriremeError "PEER" without the package `smol-toml`.
  */
 export async function formatToml(config: Readonly<Record<string, unknown>>): Promise<string> {
-  const { stringify } = await peer(entry, "smol-toml@1.9.1", import("smol-toml"));
+  const { stringify } = await import("smol-toml").catch(missing.toml);
   return stringify(config);
 }
 
@@ -30,7 +33,7 @@ export async function formatToml(config: Readonly<Record<string, unknown>>): Pro
  * @throws RunError for text that is no YAML; TriremeError "PEER" without the package `yaml`.
  */
 export async function parseYaml(text: string): Promise<unknown> {
-  const { parse } = await peer(entry, "yaml@2.9.1", import("yaml"));
+  const { parse } = await import("yaml").catch(missing.yaml);
   return parsed("YAML", () => parse(text, { maxAliasCount: 100 }) as unknown);
 }
 
@@ -39,7 +42,7 @@ export async function parseYaml(text: string): Promise<unknown> {
  * @throws TriremeError "PEER" without the package `yaml`.
  */
 export async function formatYaml(config: Readonly<Record<string, unknown>>): Promise<string> {
-  const { stringify } = await peer(entry, "yaml@2.9.1", import("yaml"));
+  const { stringify } = await import("yaml").catch(missing.yaml);
   return stringify(config);
 }
 

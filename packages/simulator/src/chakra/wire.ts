@@ -1,14 +1,10 @@
 /** The protobuf wire format, by the library @bufbuild/protobuf. */
-import { TriremeError } from "@trireme/core";
+import { missingPeer } from "@trireme/core";
 import type * as wire from "@bufbuild/protobuf/wire";
 
-const library: typeof wire = await import("@bufbuild/protobuf/wire").catch((cause: unknown) => {
-  throw new TriremeError(
-    "MISSING_PACKAGE",
-    "@trireme/simulator/chakra needs the package @bufbuild/protobuf; install it with: npm install @bufbuild/protobuf@2.17.0",
-    { cause },
-  );
-});
+const library: typeof wire = await import("@bufbuild/protobuf/wire").catch(
+  missingPeer("@trireme/simulator/chakra", "@bufbuild/protobuf", "2.17.0"),
+);
 
 /** Writes one message. */
 export type Writer = wire.BinaryWriter;

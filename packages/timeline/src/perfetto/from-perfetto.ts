@@ -18,7 +18,7 @@ interface Slice {
  * Reads slices on tracks named by lanes in processes named "rank n", as `toPerfetto` writes them.
  * Other tracks are left out.
  * @throws TriremeError `PERFETTO` when the bytes are no trace or slices do not nest,
- * `MISSING_PACKAGE` when @bufbuild/protobuf is not installed.
+ * `PEER` when @bufbuild/protobuf is not installed.
  */
 export async function fromPerfetto(bytes: Uint8Array): Promise<Timeline> {
   const { library, message } = await loadSchema();

@@ -3,7 +3,7 @@
  * protos/perfetto/trace/trace.proto, trace_packet.proto and track_event/*.proto of google/perfetto.
  * Readers of the whole schema read the same bytes; `oneof`s are left out, which the wire does not know.
  */
-import { TriremeError } from "@trireme/core";
+import { TriremeError, missingPeer } from "@trireme/core";
 import type * as protobuf from "@bufbuild/protobuf";
 import type * as wkt from "@bufbuild/protobuf/wkt";
 
@@ -66,7 +66,7 @@ export interface Schema {
 
 /**
  * Loads the library and builds the descriptors.
- * @throws TriremeError `MISSING_PACKAGE` with the command that installs the library.
+ * @throws TriremeError `PEER` with the command that installs the library.
  */
 export async function loadSchema(): Promise<Schema> {
   const [library, types] = await load();
@@ -83,15 +83,9 @@ export async function loadSchema(): Promise<Schema> {
 }
 
 async function load(): Promise<[typeof protobuf, typeof wkt]> {
-  try {
-    return await Promise.all([import("@bufbuild/protobuf"), import("@bufbuild/protobuf/wkt")]);
-  } catch (cause) {
-    throw new TriremeError(
-      "MISSING_PACKAGE",
-      "@trireme/timeline/perfetto needs the package @bufbuild/protobuf; install it with: npm install @bufbuild/protobuf@2.17.0",
-      { cause },
-    );
-  }
+  return Promise.all([import("@bufbuild/protobuf"), import("@bufbuild/protobuf/wkt")]).catch(
+    missingPeer("@trireme/timeline/perfetto", "@bufbuild/protobuf", "2.17.0"),
+  );
 }
 
 function fileDescriptor(library: typeof protobuf, types: typeof wkt): wkt.FileDescriptorProto {

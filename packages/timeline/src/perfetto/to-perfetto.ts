@@ -18,7 +18,7 @@ const tracksPerRank = 4096;
 /**
  * The bytes of the trace, to be opened at ui.perfetto.dev. Times are rounded to nanoseconds; when some
  * are negative, all count from the earliest. Needs the package @bufbuild/protobuf.
- * @throws TriremeError `MISSING_PACKAGE` with the command that installs it.
+ * @throws TriremeError `PEER` with the command that installs it.
  */
 export async function toPerfetto(t: Timeline): Promise<Uint8Array<ArrayBuffer>> {
   const schema = await loadSchema();
