@@ -42,7 +42,7 @@ const factors: Readonly<Record<PredictedKind, Readonly<Record<string, Factors>>>
   // Software of a year apart runs the same layout at half and twice the speed.
   "expert-step": {
     gpu: [0.9, 1.37],
-    hopper: [0.96, 1.5],
+    hopper: [0.96, 1.45],
     blackwell: [0.87, 1.5],
     "blackwell-ultra": [0.89, 1.17],
   },
