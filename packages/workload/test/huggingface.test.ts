@@ -1,10 +1,22 @@
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { TriremeError } from "@trireme/core";
 import { type Model, layerForms, model, modelFromHuggingFace, parameters } from "@trireme/workload";
-import { configs } from "./huggingface-configs.ts";
 
-const config = (preset: string): Readonly<Record<string, unknown>> =>
+interface Published {
+  readonly preset: string;
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+/** Preset, and what its repository's file says. */
+const configs = readFileSync(new URL("vectors/huggingface-configs.jsonl", import.meta.url), "utf8")
+  .trimEnd()
+  .split("\n")
+  .map((line) => JSON.parse(line) as Published)
+  .map(({ preset, config: published }) => [preset, published] as const);
+
+const config = (preset: string): Published["config"] =>
   configs.find(([name]) => name === preset)![1];
 
 /** What a file and a preset may say differently: published context lengths are several, and eps and bases no matter of cost. */
