@@ -36,12 +36,12 @@ export function withBackend(
   choice: GemmChoice,
 ): Kernels {
   if (choice === "wasm") return kernels;
-  let chosen = kernels;
+  const chosen = { ...kernels };
   for (const find of choice === "auto" ? Object.values(finders) : [finders[choice]]) {
     const found = find(memory);
     if (found.ok) {
       const { name: _, ...offered } = found.backend;
-      chosen = { ...chosen, ...offered };
+      Object.assign(chosen, offered);
     } else if (choice !== "auto") throw found.error;
   }
   return chosen;
