@@ -10,6 +10,7 @@ export { accumulate, add, copy, copyRows, fill, scale, sumSquares } from "./elem
 export { embeddingBackward, embeddingForward } from "./embedding";
 export { geluBackward, geluForward } from "./gelu";
 export { gemm, gemmWorkspace } from "./gemm";
+export { lambMoments, lambUpdate } from "./lamb";
 export { layerNormBackward, layerNormForward } from "./layer-norm";
 export { rmsNormBackward, rmsNormForward } from "./rms-norm";
 export { rotary } from "./rotary";

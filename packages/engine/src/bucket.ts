@@ -6,6 +6,7 @@
  */
 import type { Communicator, Work } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
+import { BucketParameter } from "./bucket-parameter.ts";
 import {
   afterwards,
   allReduceBf16,
@@ -17,9 +18,8 @@ import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
 import { initialize } from "./initial-values.ts";
 import type { ParameterSpec } from "./parameter.ts";
-import { type Range, partDims } from "./slice.ts";
-import type { Parameter } from "./tape.ts";
-import { type Tensor, elements, view } from "./tensor.ts";
+import type { Range } from "./slice.ts";
+import { type Tensor, view } from "./tensor.ts";
 
 /** What `Bucket` is made of. */
 export interface BucketOptions {
@@ -41,6 +41,8 @@ export interface BucketOptions {
   readonly frozen?: boolean;
   /** Where moments and masters are; left out, in the rank's memory. */
   readonly host?: HostMemory | undefined;
+  /** The ranks that hold other slices of the tensors that are sliced; undefined where none are. */
+  readonly slices?: Communicator | undefined;
   /** Whether this rank's copy is counted in the norm and stored, among ranks that are no replicas. */
   readonly speaks: boolean;
 }
@@ -258,6 +260,16 @@ export class Bucket {
     return this.#options.replicas;
   }
 
+  /** The ranks that update other parts of the same tensors; undefined where each updates all. */
+  get segmentGroup(): Communicator | undefined {
+    return this.#options.zero > 0 ? this.#options.replicas : undefined;
+  }
+
+  /** The ranks that hold other slices of the tensors that are sliced. */
+  get sliceGroup(): Communicator | undefined {
+    return this.#options.slices;
+  }
+
   /** Whether there are values alone. */
   get frozen(): boolean {
     return this.#options.frozen === true;
@@ -272,45 +284,6 @@ export class Bucket {
     const tensor = pool.allocate([count]);
     view(pool.memory, tensor).fill(0);
     return tensor;
-  }
-}
-
-/** A parameter in a bucket: its place in the flat blocks. */
-class BucketParameter implements Parameter {
-  readonly spec: ParameterSpec;
-  /** Of this rank's part. */
-  readonly dims: readonly number[];
-  readonly size: number;
-  /** In the flat blocks. */
-  readonly offset: number;
-  readonly #bucket: Bucket;
-
-  constructor(bucket: Bucket, spec: ParameterSpec, offset: number) {
-    this.#bucket = bucket;
-    this.spec = spec;
-    this.dims = partDims(spec.dims, spec.slice);
-    this.size = elements(this.dims);
-    this.offset = offset;
-  }
-
-  get name(): string {
-    return this.spec.name;
-  }
-
-  get frozen(): boolean {
-    return this.#bucket.frozen;
-  }
-
-  get value(): Tensor {
-    return this.#at(this.#bucket.values);
-  }
-
-  get gradient(): Tensor {
-    return this.#at(this.#bucket.gradients);
-  }
-
-  #at(block: Tensor): Tensor {
-    return { pointer: block.pointer + this.offset * 4, dims: this.dims, size: this.size };
   }
 }
 

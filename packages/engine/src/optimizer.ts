@@ -1,12 +1,19 @@
 /** AdamW with decoupled weight decay (Loshchilov, Hutter, 2019) over what a rank updates. */
 import type { Bucket } from "./bucket.ts";
 
-/** The constants of AdamW. */
-export interface AdamWOptions {
+/** The constants of Adam and what is built on it. */
+export interface AdamOptions {
   readonly beta1: number;
   readonly beta2: number;
   readonly epsilon: number;
   readonly weightDecay: number;
+}
+
+/** How weights move. */
+export interface OptimizerOptions extends AdamOptions {
+  readonly kind: "adamw" | "lamb";
+  /** Largest norm that the gradient keeps; 0 for no limit. */
+  readonly clip: number;
 }
 
 /**
@@ -14,8 +21,8 @@ export interface AdamWOptions {
  * uses it); gradients are multiplied by `gradientScale`, the clipping factor, as they are read.
  */
 export function adamw(
-  { parameters, place: { kernels, segment } }: Bucket,
-  options: AdamWOptions,
+  bucket: Bucket,
+  options: AdamOptions,
   update: number,
   learningRate: number,
   gradientScale: number,
@@ -23,22 +30,22 @@ export function adamw(
   const { beta1, beta2, epsilon, weightDecay } = options;
   const correction1 = 1 - beta1 ** update;
   const correction2 = 1 - beta2 ** update;
-  const { start, value, gradient, firstMoment, secondMoment } = segment;
-  for (const { offset, size, spec } of parameters) {
-    const from = Math.max(offset, start) - start;
-    const end = Math.min(offset + size, start + value.size) - start;
-    if (from >= end) continue;
+  const { kernels, segment } = bucket.place;
+  const { value, gradient, firstMoment, secondMoment } = segment;
+  for (const parameter of bucket.parameters) {
+    const { start: from, count } = parameter.updated;
+    if (count === 0) continue;
     kernels.adamw(
       value.pointer + from * 4,
       gradient.pointer + from * 4,
       firstMoment.pointer + from * 4,
       secondMoment.pointer + from * 4,
-      end - from,
+      count,
       learningRate,
       beta1,
       beta2,
       epsilon,
-      spec.decays ? weightDecay : 0,
+      parameter.spec.decays ? weightDecay : 0,
       correction1,
       correction2,
       gradientScale,

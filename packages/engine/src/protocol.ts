@@ -9,7 +9,7 @@ import type { GenerateOptions } from "./generate.ts";
 import type { GradientPiece } from "./gradient-pieces.ts";
 import type { GemmChoice } from "./kernels/gemm-backend.ts";
 import type { RankCopies } from "./memory-copies.ts";
-import type { AdamWOptions } from "./optimizer.ts";
+import type { OptimizerOptions } from "./optimizer.ts";
 import type { RouterOptions } from "./experts/router.ts";
 import type { Fp8Scaling } from "./product-format.ts";
 import type { RankStep } from "./rank.ts";
@@ -23,7 +23,7 @@ import type { StateTensor } from "./stored-state.ts";
 export interface RankSeed {
   readonly model: Model;
   readonly plan: Plan;
-  readonly optimizer: AdamWOptions & { readonly clip: number };
+  readonly optimizer: OptimizerOptions;
   readonly seed: number;
   readonly rank: number;
   /** Shared memory through which ranks exchange messages. */

@@ -14,7 +14,7 @@ import { generate, type GenerateOptions } from "./generate.ts";
 import { type Tie, gradientNorm, reduceTied, tiesOf } from "./gradient-sync.ts";
 import { type HostMemory, moveState } from "./host-place.ts";
 import type { Kernels } from "./kernels/kernels.ts";
-import { type AdamWOptions, adamw, clipFactor } from "./optimizer.ts";
+import type { OptimizerOptions } from "./optimizer.ts";
 import type { Parallel } from "./parallel.ts";
 import { stageParameters, vocabRows, vocabStart } from "./parameter-specs.ts";
 import { PipelinePlayer } from "./pipeline-player.ts";
@@ -29,6 +29,7 @@ import { type GroupAxis, SpanLog } from "./span-log.ts";
 import { StageWeights } from "./stage-weights.ts";
 import { TokenBuffers } from "./token-buffers.ts";
 import { type StageOptions, sectionNames } from "./transformer.ts";
+import { type WeightUpdate, updateWeights } from "./update-weights.ts";
 import { WeightWork } from "./weight-work.ts";
 
 /** What a rank is built from. */
@@ -39,8 +40,7 @@ export interface RankOptions {
   readonly mesh: Mesh;
   /** One replica's schedule, lowered: with its sends, receives and actions on weights. */
   readonly schedule: Schedule;
-  /** `clip` is the largest norm the gradient keeps; 0 for no limit. */
-  readonly optimizer: AdamWOptions & { readonly clip: number };
+  readonly optimizer: OptimizerOptions;
   readonly seed: number;
   readonly communicator: Communicator;
   readonly kernels: Kernels;
@@ -146,6 +146,7 @@ export class Rank {
           expertReplicas: groupOf(expertReplicas),
           peers: groupOf(peers),
           expertPeers: groupOf(expertPeers),
+          expertSplit: plan.etp === 1 ? undefined : groups.of(layout.expertSplitRanks),
           zero: plan.zero,
           tensor,
           sequenceParallel: sequence,
@@ -224,7 +225,7 @@ export class Rank {
    */
   train(batch: Int32Array, update: number, learningRate: number): RankStep {
     const { spans, buckets } = this;
-    const { kernels, optimizer, communicator, host, now } = this.#options;
+    const { kernels, communicator, host, now } = this.#options;
     spans.clear();
     this.#tokens.load(batch);
     for (const bucket of buckets) bucket.beginStep();
@@ -233,11 +234,11 @@ export class Rank {
     for (const bucket of buckets) bucket.settle();
     this.#tie();
     const norm = this.#timed("NORM", 8, () => gradientNorm(kernels, buckets, communicator));
-    const scale = clipFactor(norm, optimizer.clip);
     moveState("TO_HOST", buckets, spans, now);
-    this.#timed(host === undefined ? "UPDATE" : "HOST_UPDATE", 0, () => {
-      for (const bucket of buckets) adamw(bucket, optimizer, update, learningRate, scale);
-    });
+    const place = host === undefined ? "UPDATE" : "HOST_UPDATE";
+    const timed: WeightUpdate["timed"] = (action, bytes, what) =>
+      this.#timed(action === "UPDATE" ? place : action, bytes, what);
+    updateWeights({ ...this.#options, buckets, update, learningRate, norm, timed });
     moveState("TO_DEVICE", buckets, spans, now);
     for (const bucket of buckets) this.#products.watch?.updated(bucket);
     this.shareValues();
@@ -302,7 +303,11 @@ export class Rank {
     }
   }
 
-  #timed<T>(action: "TIED" | "NORM" | "UPDATE" | "HOST_UPDATE", bytes: number, what: () => T): T {
+  #timed<T>(
+    action: "TIED" | "NORM" | "UPDATE" | "HOST_UPDATE" | "TRUST",
+    bytes: number,
+    what: () => T,
+  ): T {
     const start = this.#options.now();
     const result = what();
     this.spans.add(action, -1, -1, start, this.#options.now(), bytes, 0);

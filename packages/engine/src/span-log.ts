@@ -4,14 +4,16 @@ import type { Lane, SpanInput, SpanKind } from "@trireme/timeline";
 
 /**
  * What a rank does: a schedule's actions; the sum of the tied table's gradients, the norm of all
- * gradients, the update, and the gathering of values that replicas update in parts. An update on the
- * host stands between copies of gradients to it and of weights from it.
+ * gradients, the update, LAMB's norms of tensors that ranks share out, and the gathering of values that
+ * replicas update in parts. An update on the host stands between copies of gradients to it and of
+ * weights from it.
  */
 export type RankAction =
   | ActionKind
   | "TIED"
   | "NORM"
   | "UPDATE"
+  | "TRUST"
   | "SHARE"
   | "TO_HOST"
   | "HOST_UPDATE"
@@ -54,6 +56,7 @@ const kinds: readonly (readonly [RankAction, SpanKind])[] = [
   ["TIED", "all-reduce"],
   ["NORM", "all-gather"],
   ["SHARE", "all-gather"],
+  ["TRUST", "all-gather"],
   ["UPDATE", "optimizer"],
   ["TO_HOST", "other"],
   ["HOST_UPDATE", "optimizer"],
@@ -121,6 +124,7 @@ function actionName(kind: RankAction, stage: number, microbatch: number): string
   if (kind === "TO_DEVICE") return "weights-to-device";
   if (kind === "TIED") return "REDUCE_GRAD/tied";
   if (kind === "NORM") return "gradient-norm";
+  if (kind === "TRUST") return "trust-ratios";
   if (kind === "SHARE") return "UNSHARD/updated";
   if (isGroupAction(kind)) return kind;
   return printAction({ stage, kind, microbatch });

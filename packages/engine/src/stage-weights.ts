@@ -21,6 +21,8 @@ export interface StageWeightsOptions extends Pick<
   /** The ranks that hold any part of the stage, and of the same experts. */
   readonly peers: Communicator;
   readonly expertPeers: Communicator;
+  /** The ranks that share out each of these experts; undefined when there is one. */
+  readonly expertSplit?: Communicator | undefined;
   /** The tensor-parallel ranks; undefined when there is one. */
   readonly tensor: Communicator | undefined;
   /** Whether they see different tokens between products, so that gradients of shared tensors add up. */
@@ -54,11 +56,11 @@ export class StageWeights {
     const { tensor, peers, expertReplicas, expertPeers, zero, sections } = options;
     const isFirst = (tensor?.rank ?? 0) === 0;
     const kinds: Record<BucketKind, Partial<BucketOptions>> = {
-      table: { speaks: !options.tableIsCopy },
-      split: {},
+      table: { speaks: !options.tableIsCopy, slices: tensor },
+      split: { slices: tensor },
       shared: { partial: options.sequenceParallel ? tensor : undefined, speaks: isFirst },
       summed: { partial: tensor, speaks: isFirst },
-      expert: { replicas: expertReplicas },
+      expert: { replicas: expertReplicas, slices: options.expertSplit },
       state: { replicas: peers },
       "expert-state": { replicas: expertPeers },
     };

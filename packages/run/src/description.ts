@@ -100,9 +100,9 @@ export interface DataSection {
   readonly seed?: number | undefined;
 }
 
-/** AdamW and its learning rate over the steps. */
+/** The optimizer and its learning rate over the steps. */
 export interface OptimizerSection {
-  readonly kind: "adamw";
+  readonly kind: "adamw" | "lamb";
   readonly learningRate: number;
   readonly minimumLearningRate?: number | undefined;
   readonly warmup: number;

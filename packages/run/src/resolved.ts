@@ -14,9 +14,10 @@ export interface ResolvedData {
   readonly seed: number;
 }
 
-/** AdamW and its learning rate; steps count from 0. */
+/** The optimizer and its learning rate; steps count from 0. */
 export interface ResolvedOptimizer {
-  readonly kind: "adamw";
+  /** `lamb` has AdamW's moments, and moves each tensor by a share of its norm (You et al. 2020). */
+  readonly kind: "adamw" | "lamb";
   readonly learningRate: number;
   readonly minimumLearningRate: number;
   /** Steps of linear warm-up. */

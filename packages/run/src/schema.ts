@@ -70,9 +70,11 @@ const dataSection: z.ZodType<DataSection> = z.strictObject({
 
 const optimizerSection: z.ZodType<OptimizerSection> = z.strictObject({
   kind: z
-    .literal("adamw")
+    .enum(["adamw", "lamb"])
     .default("adamw")
-    .describe("decoupled weight decay (Loshchilov, Hutter 2019)"),
+    .describe(
+      "adamw: decoupled weight decay (Loshchilov, Hutter 2019); lamb: each tensor moves by a share of its norm (You et al. 2020)",
+    ),
   learningRate: z.number().positive().default(3e-4).describe("peak learning rate"),
   minimumLearningRate: z
     .number()

@@ -1,6 +1,7 @@
 import type { LatentKernels } from "./latent-kernels.ts";
 import type { LowPrecisionKernels } from "./low-precision-kernels.ts";
 import { kernelModule } from "./module.ts";
+import type { OptimizerKernels } from "./optimizer-kernels.ts";
 import type { ParallelKernels } from "./parallel-kernels.ts";
 
 /**
@@ -10,7 +11,8 @@ import type { ParallelKernels } from "./parallel-kernels.ts";
  * traps (`WebAssembly.RuntimeError`), one inside it is believed. Results are the same bits on every
  * call and host. Operands may not overlap except where a kernel says so.
  */
-export interface Kernels extends ParallelKernels, LowPrecisionKernels, LatentKernels {
+export interface Kernels
+  extends ParallelKernels, LowPrecisionKernels, LatentKernels, OptimizerKernels {
   /**
    * C[m, n] = alpha * op(A)[m, k] op(B)[k, n] + beta * C; `lda`, `ldb`, `ldc` are the stored row
    * lengths. beta 0 does not read C; alpha 0 does not read A and B. `workspace` is at least
@@ -222,28 +224,6 @@ export interface Kernels extends ParallelKernels, LowPrecisionKernels, LatentKer
   fill(x: number, value: number, n: number): void;
   /** Sum of x^2 over n elements, accumulated in float64. */
   sumSquares(x: number, n: number): number;
-
-  /**
-   * One AdamW update of n parameters in place, with g = gradientScale * gradient:
-   * m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, and
-   * p -= learningRate * ((m / correction1) / (sqrt(v / correction2) + epsilon) + weightDecay * p),
-   * where correction_i = 1 - beta_i^step (Loshchilov and Hutter 2019, algorithm 2).
-   */
-  adamw(
-    parameter: number,
-    gradient: number,
-    m: number,
-    v: number,
-    n: number,
-    learningRate: number,
-    beta1: number,
-    beta2: number,
-    epsilon: number,
-    weightDecay: number,
-    correction1: number,
-    correction2: number,
-    gradientScale: number,
-  ): void;
 }
 
 /** Bytes of a WebAssembly page. */

@@ -1,4 +1,4 @@
-/** What a format has no setting for at all: whatever of a run's model and plan is not the default is listed. */
+/** What a format has no setting for at all: whatever of a run's model, plan and optimizer is not the default is listed. */
 import {
   type Model,
   type ModelOptions,
@@ -24,7 +24,14 @@ export interface Reach {
 /** Fields beyond a format's reach that differ from what they are when nothing is said. */
 export function unexpressed(run: ResolvedRun, reach: Reach): readonly Unsupported[] {
   const { reason } = reach;
+  const { kind } = run.optimizer;
   return [
+    // Some have a LAMB of their own, with bounds on how far a tensor moves.
+    ...(kind === "adamw"
+      ? []
+      : [
+          { option: "optimizer.kind", value: kind, reason: "only adamw moves weights alike there" },
+        ]),
     ...differing(run.model, modelDefaults(run.model, reach), [
       ...reach.model,
       "name",

@@ -259,4 +259,13 @@ describe.each(formats)("$name", ({ write, read, whole }) => {
     const run = defineRun({ model, cluster, plan: { globalBatch }, steps: 100 });
     await check(run, "model", field);
   });
+
+  it("an optimizer that it has not is listed", () => {
+    const kindOf = (kind: string): readonly Unsupported[] => {
+      const run = defineRun({ model: llama, cluster, plan: { globalBatch }, optimizer: { kind } });
+      return write(run).unsupported.filter(({ option }) => option === "optimizer.kind");
+    };
+    expect(kindOf("adamw")).toEqual([]);
+    expect(kindOf("lamb")).toMatchObject([{ value: "lamb" }]);
+  });
 });

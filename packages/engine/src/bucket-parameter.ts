@@ -1,0 +1,52 @@
+import type { Bucket } from "./bucket.ts";
+import type { ParameterSpec } from "./parameter.ts";
+import { type Range, partDims } from "./slice.ts";
+import type { Parameter } from "./tape.ts";
+import { type Tensor, elements } from "./tensor.ts";
+
+/** A parameter in a bucket: its place in the flat blocks. */
+export class BucketParameter implements Parameter {
+  readonly spec: ParameterSpec;
+  /** Of this rank's part. */
+  readonly dims: readonly number[];
+  readonly size: number;
+  /** In the flat blocks. */
+  readonly offset: number;
+  readonly #bucket: Bucket;
+
+  constructor(bucket: Bucket, spec: ParameterSpec, offset: number) {
+    this.#bucket = bucket;
+    this.spec = spec;
+    this.dims = partDims(spec.dims, spec.slice);
+    this.size = elements(this.dims);
+    this.offset = offset;
+  }
+
+  get name(): string {
+    return this.spec.name;
+  }
+
+  get frozen(): boolean {
+    return this.#bucket.frozen;
+  }
+
+  get value(): Tensor {
+    return this.#at(this.#bucket.values);
+  }
+
+  get gradient(): Tensor {
+    return this.#at(this.#bucket.gradients);
+  }
+
+  /** The elements that this rank updates, counted from the beginning of the bucket's segment. */
+  get updated(): Range {
+    const { start, value } = this.#bucket.segment;
+    const from = Math.max(this.offset, start);
+    const end = Math.min(this.offset + this.size, start + value.size);
+    return { start: from - start, count: Math.max(0, end - from) };
+  }
+
+  #at(block: Tensor): Tensor {
+    return { pointer: block.pointer + this.offset * 4, dims: this.dims, size: this.size };
+  }
+}
