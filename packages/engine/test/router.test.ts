@@ -7,8 +7,15 @@ import { Router, type RouterOptions } from "../src/experts/router.ts";
 
 const [tokens, count, active] = [6, 5, 2];
 const experts = {
-  ...{ count, active, ffn: 8, sharedFfn: 0, sharedGate: false, denseLayers: 0, every: 1 },
-  ...{ routerBias: false, selectionBias: false },
+  count,
+  active,
+  ffn: 8,
+  sharedFfn: 0,
+  sharedGate: false,
+  denseLayers: 0,
+  every: 1,
+  routerBias: false,
+  selectionBias: false,
 };
 const rng = createRng(3);
 const random = (length: number): Float32Array =>
@@ -44,7 +51,7 @@ test.each([
       const all = scores.reduce((a, b) => a + b, 0);
       scores.forEach((score, e) => {
         const share = load[e]! / (batchTokens * active);
-        sum += (balanceLoss! * count * share * (score / all)) / batchTokens;
+        sum += (balanceLoss * count * share * (score / all)) / batchTokens;
       });
     }
     return sum;
