@@ -87,6 +87,7 @@ export function sendDispatch(
       kernels.spreadRows(dy.pointer, slots, factors, packed.pointer, outgoing, topK, width);
       const gradient = view(memory, dweights).slice(0, tokens * topK);
       pool.free(dweights);
+      tape.free(returned!);
       return { rows: travel(packed, width, "backward"), weights: gradient };
     },
     toExpertsGradient: (rows) => {
@@ -94,6 +95,7 @@ export function sendDispatch(
       const arrived = home(rows, width, "backward");
       const dx = tape.allocate([tokens, width]);
       kernels.combineRows(arrived.pointer, places, 0, dx.pointer, tokens, topK, width);
+      if (wire !== undefined) tape.free(arrived);
       return dx;
     },
   };

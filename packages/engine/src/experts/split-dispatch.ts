@@ -42,14 +42,24 @@ export function splitDispatch(tape: Tape, own: Dispatch, wire: RowWire): Dispatc
     pool.free(parts);
     return kept;
   };
+  let result: Tensor | undefined;
   return {
     starts: expertStarts,
     toExperts: (x) => shared(own.toExperts(x), "forward"),
-    toTokens: (rows) => own.toTokens(summed(rows, "forward")),
+    toTokens: (rows) => {
+      result = summed(rows, "forward");
+      return own.toTokens(result);
+    },
     toTokensGradient: (dy) => {
       const { rows, weights } = own.toTokensGradient(dy);
+      tape.free(result!);
       return { rows: shared(rows, "backward"), weights };
     },
-    toExpertsGradient: (rows) => own.toExpertsGradient(summed(rows, "backward")),
+    toExpertsGradient: (rows) => {
+      const parts = summed(rows, "backward");
+      const dx = own.toExpertsGradient(parts);
+      tape.free(parts);
+      return dx;
+    },
   };
 }

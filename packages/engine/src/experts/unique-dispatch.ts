@@ -1,4 +1,5 @@
 import { type Routing, tokenLayout } from "@trireme/moe-dispatch";
+import type { Tensor } from "../tensor.ts";
 import type { Tape } from "../tape.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { RowWire } from "./row-wire.ts";
@@ -59,12 +60,19 @@ export function uniqueDispatch(
   };
   const within = sendDispatch(tape, here, factors, undefined);
 
+  /** Gives back what the next step has read. */
+  const after = <T>(mid: Tensor, next: (mid: Tensor) => T): T => {
+    const result = next(mid);
+    tape.free(mid);
+    return result;
+  };
   return {
     starts: within.starts,
-    toExperts: (x) => within.toExperts(between.toExperts(x)),
-    toTokens: (rows) => between.toTokens(within.toTokens(rows)),
+    toExperts: (x) => after(between.toExperts(x), (mid) => within.toExperts(mid)),
+    toTokens: (rows) => after(within.toTokens(rows), (mid) => between.toTokens(mid)),
     toTokensGradient: (dy) => {
-      const { rows, weights: there } = within.toTokensGradient(between.toTokensGradient(dy).rows);
+      const { rows: sums } = between.toTokensGradient(dy);
+      const { rows, weights: there } = after(sums, (mid) => within.toTokensGradient(mid));
       const back = new Float32Array(choices.length);
       group.allToAllV(there, split(receives), back, split(sends)).wait();
       const gradient = new Float32Array(tokens * topK);
@@ -73,6 +81,7 @@ export function uniqueDispatch(
       });
       return { rows, weights: gradient };
     },
-    toExpertsGradient: (rows) => between.toExpertsGradient(within.toExpertsGradient(rows)),
+    toExpertsGradient: (rows) =>
+      after(within.toExpertsGradient(rows), (mid) => between.toExpertsGradient(mid)),
   };
 }

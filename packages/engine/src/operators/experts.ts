@@ -25,6 +25,7 @@ export function mixtureOfExperts(
   const experts = starts.length - 1;
 
   const input = dispatch.toExperts(x.value);
+  let rowsGradient: Tensor | undefined;
   const inputs = Array.from({ length: experts }, (_, e): Variable => {
     return { value: rowsOf(input, starts, e), needsGradient: true, gradient: undefined };
   });
@@ -34,20 +35,21 @@ export function mixtureOfExperts(
       const gradient = tape.allocate(input.dims);
       inputs.forEach((rows, e) => {
         if (rows.value.size === 0) return;
-        kernels.copy(
-          gradientOf(rows).pointer,
-          rowsOf(gradient, starts, e).pointer,
-          rows.value.size,
-        );
+        const part = gradientOf(rows);
+        kernels.copy(part.pointer, rowsOf(gradient, starts, e).pointer, part.size);
+        tape.free(part);
       });
       tape.give(x, dispatch.toExpertsGradient(gradient));
+      tape.free(gradient);
     },
+    kept: () => [input, rowsGradient],
   });
   const outputs = inputs.map((rows, e) => (rows.value.size === 0 ? rows : expert(e, rows)));
   const width = x.value.dims[1]!;
   const output = tape.allocate([starts[experts]!, width]);
   outputs.forEach(({ value }, e) => {
     kernels.copy(value.pointer, rowsOf(output, starts, e).pointer, value.size);
+    tape.free(value);
   });
   const y: Variable = {
     value: dispatch.toTokens(output),
@@ -57,6 +59,7 @@ export function mixtureOfExperts(
   tape.record({
     input: () => {
       const gradient = dispatch.toTokensGradient(gradientOf(y));
+      rowsGradient = gradient.rows;
       outputs.forEach((rows, e) => {
         if (rows.value.size > 0) tape.give(rows, rowsOf(gradient.rows, starts, e));
       });
@@ -65,6 +68,7 @@ export function mixtureOfExperts(
       view(memory, dlogits).set(router.gradient(all, routed, gradient.weights));
       tape.give(logits, dlogits);
     },
+    spent: () => [y.value, y.gradient, output],
   });
   return y;
 }
