@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { EventQueue } from "@trireme/core";
+import { EventQueue, createRng } from "@trireme/core";
 
 test("events come in order of time, and in order of entry where times are equal", () => {
   fc.assert(
@@ -37,6 +37,32 @@ test("events entered while it runs keep the order", () => {
       expect(queue.size).toBe(waiting.length);
     }),
   );
+});
+
+test("many times at once, seldom and often alike, keep the order", () => {
+  // More times wait than the table knows, so that some have several lists.
+  for (const times of [3, 1000, 50_000]) {
+    const rng = createRng(times);
+    const queue = new EventQueue();
+    const entered = new Float64Array(100_000);
+    let id = 0;
+    let last = -1;
+    let wrong = 0;
+    const enter = (): void => {
+      entered[id] = queue.now + rng.integer(times) / 1024;
+      queue.push(entered[id]!, id++);
+    };
+    for (let i = 0; i < 20_000; i++) enter();
+    while (queue.size > 0) {
+      const before = queue.now;
+      const got = queue.pop();
+      const inOrder = queue.now > before || (queue.now === before && got > last);
+      if (queue.now !== entered[got] || !inOrder) wrong++;
+      last = got;
+      if (id < entered.length) enter();
+    }
+    expect([id, wrong]).toEqual([entered.length, 0]);
+  }
 });
 
 test("an event in the past, a time that is no number and an empty queue are refused", () => {

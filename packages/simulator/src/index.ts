@@ -1,7 +1,8 @@
 export { SharedCores } from "./program/shared-cores.ts";
 export { type SharedHost } from "./program/core-pools.ts";
 export { type Label } from "./program/label.ts";
-export { type Collective, type Message, Program } from "./program/program.ts";
+export type { Collective, CollectiveRow, Message, MessageRow } from "./program/communications.ts";
+export { Program } from "./program/program.ts";
 export { type Jitter } from "./program/jitter.ts";
 export { type Observed, type PlayOptions, type Played } from "./program/play-options.ts";
 export { observedTimes, play, playInto } from "./program/play.ts";

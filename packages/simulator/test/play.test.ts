@@ -208,6 +208,45 @@ test("messages leave one after the other, while latency overlaps", () => {
   ]);
 });
 
+test("ranks that share a list do what each of them would by itself", () => {
+  const build = (shared: boolean): Program => {
+    const p = new Program(6);
+    const name = p.label(work);
+    const ends = [p.label({ ...label, action: "send" }), p.label({ ...label, action: "receive" })];
+    const groups = [p.group([0, 1]), p.group([2, 3]), p.group([4, 5])];
+    const sum = p.collectiveRow({ groups, stream: 0, duration: 2, label: p.label(label) });
+    const all = (value: number): number[] => Array.from({ length: 6 }, () => value);
+    const ring = p.messageRow({
+      from: [0, 1, 2, 3, 4, 5],
+      to: [1, 2, 3, 4, 5, 0],
+      duration: [1, 1, 3, 1, 1, 1],
+      latency: all(0.5),
+      send: all(ends[0]!),
+      receive: all(ends[1]!),
+    });
+    const own = p.shift([0, 1, 2, 3, 4, 5]);
+    const previous = p.shift([5, 0, 1, 2, 3, 4]);
+    const pair = p.shift([0, 0, 1, 1, 2, 2]);
+    // Written for the middle one, so that moves go both ways.
+    for (const rank of shared ? [3] : [0, 1, 2, 3, 4, 5]) {
+      p.compute(rank, p.work(2, name));
+      p.send(ring + rank, false, own);
+      p.enter(rank, sum + Math.floor(rank / 2), false, pair);
+      p.receive(ring + ((rank + 5) % 6), previous);
+      p.await(rank, sum + Math.floor(rank / 2), pair);
+      p.compute(rank, p.work(1, name));
+    }
+    if (shared) for (const rank of [0, 1, 2, 4, 5]) p.share(rank, 3);
+    return p;
+  };
+  const [together, apart] = [play(build(true)), play(build(false))];
+  expect([...spans(together)]).toEqual([...spans(apart)]);
+  expect(statistics(together).makespan).toBe(6.5);
+  const p = build(true);
+  expect(() => p.share(2, 3)).toThrow("rank 2 has instructions of its own");
+  expect(() => p.shift([1, 2])).toThrow("moves 2 ranks; give a move for each of 6");
+});
+
 test("a wait that never ends names the rank and what it waits for", () => {
   const lost = new Program(2);
   const ends = {

@@ -1,7 +1,8 @@
 /** A program as Chakra execution traces, so that the same workload runs in ASTRA-sim. */
 import { TriremeError } from "@trireme/core";
 import type { SpanKind } from "@trireme/timeline";
-import { type Program, opcode } from "../program/program.ts";
+import { type Instructions, eachInstruction, opcode } from "../program/instructions.ts";
+import type { Program } from "../program/program.ts";
 import {
   type ChakraNode,
   type ChakraTrace,
@@ -31,15 +32,17 @@ function nameOf(group: number): string {
 export function toChakra(program: Program): ChakraWorkload {
   const groups: Record<string, readonly number[]> = {};
   program.groups.forEach((members, i) => (groups[nameOf(i)] = [...members]));
+  const code = program.instructions();
   const traces = Array.from({ length: program.ranks }, (_, rank) => ({
     version: "0.0.4",
-    nodes: new RankExport(program, rank).nodes(),
+    nodes: new RankExport(program, code, rank).nodes(),
   }));
   return { traces, groups };
 }
 
 class RankExport {
   readonly #program: Program;
+  readonly #code: Instructions;
   readonly #rank: number;
   readonly #nodes: ChakraNode[] = [];
   /** What the next instruction waits for, and the last collective of each stream. */
@@ -47,42 +50,43 @@ class RankExport {
   readonly #lastOn = new Map<number, number>();
   readonly #nodeOf = new Map<number, number>();
 
-  constructor(program: Program, rank: number) {
+  constructor(program: Program, code: Instructions, rank: number) {
     this.#program = program;
+    this.#code = code;
     this.#rank = rank;
   }
 
   nodes(): ChakraNode[] {
-    const { offsets, opcodes, arguments: args } = instructionsOf(this.#program);
-    for (let i = offsets[this.#rank]!; i < offsets[this.#rank + 1]!; i++) {
-      const id = args[i]!;
-      switch (opcodes[i]!) {
-        case opcode.compute:
-          this.#frontier = [this.#compute(id)];
-          break;
-        case opcode.send:
-          this.#message(id, true);
-          break;
-        case opcode.blockingSend:
-          this.#frontier = [this.#message(id, true)];
-          break;
-        case opcode.receive:
-          this.#frontier = [...this.#frontier, this.#message(id, false)];
-          break;
-        case opcode.enter:
-          this.#collective(id);
-          break;
-        case opcode.blockingEnter:
-          this.#frontier = [this.#collective(id)];
-          break;
-        case opcode.await:
-          this.#frontier = [...this.#frontier, this.#nodeOf.get(id)!];
-          break;
-        default:
-          throw new TriremeError("CHAKRA", "a program that stands still until a time has no trace");
-      }
-    }
+    eachInstruction(this.#code, this.#rank, (code, id) => this.#instruction(code, id));
     return this.#nodes;
+  }
+
+  #instruction(code: number, id: number): void {
+    switch (code) {
+      case opcode.compute:
+        this.#frontier = [this.#compute(id)];
+        break;
+      case opcode.send:
+        this.#message(id, true);
+        break;
+      case opcode.blockingSend:
+        this.#frontier = [this.#message(id, true)];
+        break;
+      case opcode.receive:
+        this.#frontier = [...this.#frontier, this.#message(id, false)];
+        break;
+      case opcode.enter:
+        this.#collective(id);
+        break;
+      case opcode.blockingEnter:
+        this.#frontier = [this.#collective(id)];
+        break;
+      case opcode.await:
+        this.#frontier = [...this.#frontier, this.#nodeOf.get(id)!];
+        break;
+      default:
+        throw new TriremeError("CHAKRA", "a program that stands still until a time has no trace");
+    }
   }
 
   #add(
@@ -149,15 +153,6 @@ class RankExport {
     this.#nodeOf.set(id, node);
     return node;
   }
-}
-
-const known = new WeakMap<Program, ReturnType<Program["instructions"]>>();
-
-/** The instructions, flattened once for all ranks. */
-function instructionsOf(program: Program): ReturnType<Program["instructions"]> {
-  let found = known.get(program);
-  if (found === undefined) known.set(program, (found = program.instructions()));
-  return found;
 }
 
 function collectiveCode(kind: SpanKind, action: string): number {

@@ -6,6 +6,7 @@
  */
 import type { Seconds } from "@trireme/core";
 import { type Lane, categoryOf, laneCode, lanes } from "@trireme/timeline";
+import { Covers, covered, union } from "./covers.ts";
 import type { Label } from "./label.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -20,43 +21,9 @@ export interface RankTotals {
   readonly lanes: Readonly<Record<Lane, { readonly time: Seconds; readonly bytes: number }>>;
 }
 
-/** Disjoint intervals of one rank in ascending order, to which intervals that end later are added. */
-class Cover {
-  #starts = new Float64Array(4);
-  #ends = new Float64Array(4);
-  #size = 0;
-
-  /** Adds an interval that ends no earlier than those before. */
-  add(start: Seconds, end: Seconds): void {
-    let from = start;
-    while (this.#size > 0 && this.#ends[this.#size - 1]! >= from) {
-      const last = this.#starts[--this.#size]!;
-      if (last < from) from = last;
-    }
-    if (this.#size === this.#starts.length) {
-      this.#starts = doubled(this.#starts);
-      this.#ends = doubled(this.#ends);
-    }
-    this.#starts[this.#size] = from;
-    this.#ends[this.#size++] = end;
-  }
-
-  /** Length of all intervals together. */
-  total(): Seconds {
-    let sum = 0;
-    for (let i = 0; i < this.#size; i++) sum += this.#ends[i]! - this.#starts[i]!;
-    return sum;
-  }
-}
-
-function doubled(a: Float64Array): Float64Array<ArrayBuffer> {
-  const grown = new Float64Array(2 * a.length);
-  grown.set(a);
-  return grown;
-}
-
 const computes = 0;
 const communicates = 1;
+const columns = 2 * lanes.length + 1;
 
 /** Sums spans; what is asked for is up to date at any time. */
 export class AggregateRecorder implements Recorder {
@@ -65,12 +32,12 @@ export class AggregateRecorder implements Recorder {
   readonly #lane: Uint8Array;
   readonly #bytes: Float64Array;
   readonly #flopsOf: Float64Array;
-  readonly #compute: Cover[];
-  readonly #busy: Cover[];
-  readonly #covered: Cover[];
-  readonly #laneTime: Float64Array;
-  readonly #laneBytes: Float64Array;
-  readonly #flops: Float64Array;
+  /** Computing, computing and communication, and what is neither: each a union of its own. */
+  readonly #compute: Covers;
+  readonly #busy: Covers;
+  readonly #rest: Covers;
+  /** By rank: times of each lane, then bytes of each, then FLOPs. */
+  readonly #sums: Float64Array;
   #spans = 0;
   #end: Seconds = 0;
 
@@ -83,25 +50,23 @@ export class AggregateRecorder implements Recorder {
     this.#lane = Uint8Array.from(labels, ({ lane }) => laneCode(lane));
     this.#bytes = Float64Array.from(labels, ({ bytes }) => bytes ?? 0);
     this.#flopsOf = Float64Array.from(labels, ({ flops }) => flops ?? 0);
-    const covers = (): Cover[] => Array.from({ length: ranks }, () => new Cover());
-    this.#compute = covers();
-    this.#busy = covers();
-    this.#covered = covers();
-    this.#laneTime = new Float64Array(ranks * lanes.length);
-    this.#laneBytes = new Float64Array(ranks * lanes.length);
-    this.#flops = new Float64Array(ranks);
+    this.#compute = new Covers(ranks);
+    this.#busy = new Covers(ranks);
+    this.#rest = new Covers(ranks);
+    this.#sums = new Float64Array(ranks * columns);
   }
 
   span(rank: number, label: number, start: Seconds, end: Seconds): number {
     const category = this.#category[label]!;
-    // Computing alone, computing and communication, and everything: each is a union of its own.
-    if (category === computes) this.#compute[rank]!.add(start, end);
-    if (category <= communicates) this.#busy[rank]!.add(start, end);
-    this.#covered[rank]!.add(start, end);
-    const lane = rank * lanes.length + this.#lane[label]!;
-    this.#laneTime[lane]! += end - start;
-    this.#laneBytes[lane]! += this.#bytes[label]!;
-    this.#flops[rank]! += this.#flopsOf[label]!;
+    if (category === computes) this.#compute.add(rank, start, end);
+    if (category <= communicates) this.#busy.add(rank, start, end);
+    else this.#rest.add(rank, start, end);
+    const sums = this.#sums;
+    const row = rank * columns;
+    const lane = row + this.#lane[label]!;
+    sums[lane]! += end - start;
+    sums[lane + lanes.length]! += this.#bytes[label]!;
+    sums[row + columns - 1]! += this.#flopsOf[label]!;
     if (end > this.#end) this.#end = end;
     this.#spans++;
     return -1;
@@ -123,23 +88,25 @@ export class AggregateRecorder implements Recorder {
 
   /** FLOPs of all spans of a rank. */
   flops(rank: number): number {
-    return this.#flops[rank]!;
+    return this.#sums[rank * columns + columns - 1]!;
   }
 
   /** Sums of a rank. */
   rank(rank: number): RankTotals {
-    const compute = this.#compute[rank]!.total();
-    const busy = this.#busy[rank]!.total();
-    const covered = this.#covered[rank]!.total();
+    const busyTimes = this.#busy.intervals(rank);
+    const compute = covered(this.#compute.intervals(rank));
+    const busy = covered(busyTimes);
+    const all = covered(union(busyTimes, this.#rest.intervals(rank)));
+    const row = rank * columns;
     const laneOf = (lane: number): { time: Seconds; bytes: number } => ({
-      time: this.#laneTime[rank * lanes.length + lane]!,
-      bytes: this.#laneBytes[rank * lanes.length + lane]!,
+      time: this.#sums[row + lane]!,
+      bytes: this.#sums[row + lanes.length + lane]!,
     });
     return {
       compute,
       exposedCommunication: Math.max(0, busy - compute),
-      other: Math.max(0, covered - busy),
-      idle: Math.max(0, this.#end - covered),
+      other: Math.max(0, all - busy),
+      idle: Math.max(0, this.#end - all),
       lanes: {
         compute: laneOf(0),
         intra: laneOf(1),

@@ -16,19 +16,47 @@ export class IntegerColumn {
 
   /** Appends a number and returns its place. */
   push(value: number): number {
-    const at = this.#length++;
-    if (at === this.#values.length) {
-      const grown = new Int32Array(2 * at);
-      grown.set(this.#values);
-      this.#values = grown;
-    }
+    const at = this.#length === this.#values.length ? this.#extend(1) : this.#length++;
     this.#values[at] = value;
+    return at;
+  }
+
+  /** Appends numbers and returns the place of the first. */
+  append(values: ArrayLike<number>): number {
+    const at = this.#extend(values.length);
+    this.#values.set(values, at);
+    return at;
+  }
+
+  /** Appends a number so many times and returns the place of the first. */
+  fill(value: number, count: number): number {
+    const at = this.#extend(count);
+    this.#values.fill(value, at, at + count);
     return at;
   }
 
   /** An entry. */
   at(place: number): number {
     return this.#values[place]!;
+  }
+
+  /** Makes room for so many more numbers. */
+  reserve(count: number): void {
+    if (this.#length + count > this.#values.length) this.#grow(this.#length + count);
+  }
+
+  #extend(count: number): number {
+    const at = this.#length;
+    this.#length += count;
+    const slots = this.#values.length;
+    if (this.#length > slots) this.#grow(Math.max(2 * slots, this.#length));
+    return at;
+  }
+
+  #grow(slots: number): void {
+    const grown = new Int32Array(slots);
+    grown.set(this.#values);
+    this.#values = grown;
   }
 
   /** The entries so far; a view that later entries do not change in length. */
@@ -53,14 +81,42 @@ export class RealColumn {
 
   /** Appends a number and returns its place. */
   push(value: number): number {
-    const at = this.#length++;
-    if (at === this.#values.length) {
-      const grown = new Float64Array(2 * at);
-      grown.set(this.#values);
-      this.#values = grown;
-    }
+    const at = this.#length === this.#values.length ? this.#extend(1) : this.#length++;
     this.#values[at] = value;
     return at;
+  }
+
+  /** Appends numbers and returns the place of the first. */
+  append(values: ArrayLike<number>): number {
+    const at = this.#extend(values.length);
+    this.#values.set(values, at);
+    return at;
+  }
+
+  /** Appends a number so many times and returns the place of the first. */
+  fill(value: number, count: number): number {
+    const at = this.#extend(count);
+    this.#values.fill(value, at, at + count);
+    return at;
+  }
+
+  /** Makes room for so many more numbers. */
+  reserve(count: number): void {
+    if (this.#length + count > this.#values.length) this.#grow(this.#length + count);
+  }
+
+  #extend(count: number): number {
+    const at = this.#length;
+    this.#length += count;
+    const slots = this.#values.length;
+    if (this.#length > slots) this.#grow(Math.max(2 * slots, this.#length));
+    return at;
+  }
+
+  #grow(slots: number): void {
+    const grown = new Float64Array(slots);
+    grown.set(this.#values);
+    this.#values = grown;
   }
 
   /** The entries so far; a view that later entries do not change in length. */

@@ -1,10 +1,11 @@
 /** Why a program came to a stop before its end: who waits for whom, and where that goes round. */
 import { TriremeError } from "@trireme/core";
-import { type Instructions, type Program, opcode } from "./program.ts";
+import { type Instructions, argumentAt, codeAt, opcode } from "./instructions.ts";
+import type { Program } from "./program.ts";
 
 /** Where a stopped program stands. */
 export interface Standstill {
-  /** Instruction that each rank stands at; its end when the rank is through. */
+  /** Instruction of its list that each rank stands at; the list's end when the rank is through. */
   readonly position: Float64Array;
   /** Message or collective that each rank waits for; -1: none. */
   readonly waitsMessage: Int32Array;
@@ -19,16 +20,14 @@ export interface Standstill {
  * first wait that never ends.
  */
 export function requireFinished(program: Program, code: Instructions, at: Standstill): void {
-  const { offsets } = code;
-  if (at.position.every((position, rank) => position >= offsets[rank + 1]!)) return;
+  if (at.position.every((position, rank) => position >= endOf(code, rank))) return;
   throw explainDeadlock(program, code, at);
 }
 
 function explainDeadlock(program: Program, code: Instructions, at: Standstill): TriremeError {
-  const { offsets } = code;
   const { from, receive } = program.messages();
   const { group, label } = program.collectives();
-  const stuck = (rank: number): boolean => at.position[rank]! < offsets[rank + 1]!;
+  const stuck = (rank: number): boolean => at.position[rank]! < endOf(code, rank);
   const first = at.position.findIndex((_, rank) => stuck(rank));
   const what = (rank: number): string => {
     const message = at.waitsMessage[rank]!;
@@ -73,11 +72,16 @@ function explainDeadlock(program: Program, code: Instructions, at: Standstill): 
   return new TriremeError("DEADLOCK", `${what(last)}, ${rest}`);
 }
 
+function endOf({ offsets, listOf }: Instructions, rank: number): number {
+  return offsets[listOf[rank]! + 1]!;
+}
+
 function entered(code: Instructions, at: Standstill, rank: number, collective: number): boolean {
-  const { offsets, opcodes, arguments: args } = code;
-  for (let i = offsets[rank]!; i <= at.position[rank]! && i < offsets[rank + 1]!; i++) {
-    const enters = opcodes[i] === opcode.enter || opcodes[i] === opcode.blockingEnter;
-    if (enters && args[i] === collective) return true;
+  const last = Math.min(at.position[rank]!, endOf(code, rank) - 1);
+  for (let i = code.offsets[code.listOf[rank]!]!; i <= last; i++) {
+    const does = codeAt(code, i);
+    const enters = does === opcode.enter || does === opcode.blockingEnter;
+    if (enters && argumentAt(code, rank, i) === collective) return true;
   }
   return false;
 }

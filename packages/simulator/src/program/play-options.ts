@@ -19,7 +19,7 @@ export interface PlayOptions {
 
 /** When what happened; made by `observedTimes`. */
 export interface Observed {
-  /** When each instruction was taken, in the order of `Program.instructions`. */
+  /** When each instruction was taken, rank after rank; see `eachInstruction`. */
   readonly taken: Float64Array;
   /** When each message arrived. */
   readonly arrived: Float64Array;

@@ -4,10 +4,10 @@
 export interface MessageStates {
   /** 1 when it has arrived. */
   readonly arrived: Uint8Array;
-  /** When it left, and when it arrived. */
+  /** When it left. */
   readonly start: Float64Array;
+  /** Where spans are linked: when it arrived, the span before it on its sender, -1 for none, and its span at its receiver. */
   readonly end: Float64Array;
-  /** The span before it on its sender, -1 for none; and its span at its receiver. */
   readonly sent: Int32Array;
   readonly received: Int32Array;
 }
@@ -24,13 +24,14 @@ export interface CollectiveStates {
 }
 
 /** Messages that have not left. */
-export function messageStates(count: number): MessageStates {
+export function messageStates(count: number, links: boolean): MessageStates {
+  const linked = links ? count : 0;
   return {
     arrived: new Uint8Array(count),
     start: new Float64Array(count),
-    end: new Float64Array(count),
-    sent: new Int32Array(count).fill(-1),
-    received: new Int32Array(count),
+    end: new Float64Array(linked),
+    sent: new Int32Array(linked).fill(-1),
+    received: new Int32Array(linked),
   };
 }
 

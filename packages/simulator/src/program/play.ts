@@ -7,9 +7,9 @@ import { type Recorder, TimelineRecorder, type TimelineRecorderOptions } from ".
 
 /** Room for the times of a program that is finished. */
 export function observedTimes(program: Program): Observed {
-  const { opcodes } = program.instructions();
+  const taken = program.instructions().before[program.ranks]!;
   const messages = program.messages().from.length;
-  return { taken: new Float64Array(opcodes.length), arrived: new Float64Array(messages) };
+  return { taken: new Float64Array(taken), arrived: new Float64Array(messages) };
 }
 
 /**

@@ -2,12 +2,14 @@
  * Plays a program on an event queue: every rank takes its instructions in order, and the clock moves
  * from one end of a computation, message or collective to the next. Nothing is allocated for an event.
  */
-import { EventQueue, type Seconds } from "@trireme/core";
+import { EventQueue } from "@trireme/core";
+import { Causes } from "./causes.ts";
 import { CorePools } from "./core-pools.ts";
 import { requireFinished } from "./deadlock.ts";
-import { type Jitter, jitterFactor } from "./jitter.ts";
+import { Pace } from "./pace.ts";
 import type { Observed, PlayOptions, Played } from "./play-options.ts";
-import { type Instructions, type Program, opcode } from "./program.ts";
+import { type Instructions, opcode, placeOf } from "./instructions.ts";
+import type { Program } from "./program.ts";
 import {
   type CollectiveStates,
   type MessageStates,
@@ -24,20 +26,18 @@ export class Player {
   readonly #program: Program;
   readonly #recorder: Recorder;
   readonly #rankOf: ArrayLike<number> | undefined;
-  readonly #speed: ArrayLike<number> | undefined;
-  readonly #jitter: Jitter | undefined;
   readonly #observed: Observed | undefined;
   readonly #queue: EventQueue;
   readonly #code: Instructions;
+  readonly #groups: readonly Int32Array[];
+  readonly #links: boolean;
   readonly #works: ReturnType<Program["works"]>;
   readonly #messages: ReturnType<Program["messages"]>;
   readonly #collectives: ReturnType<Program["collectives"]>;
+  /** Instruction of its list that each rank stands at. */
   readonly #position: Float64Array;
-  /** Spans that the next computation of a rank waited for, by rank. */
-  readonly #inputs: number[][];
-  /** The span that ended last of those a rank computed or stood still for, -1: none; and its end. */
-  readonly #last: Int32Array;
-  readonly #lastEnd: Float64Array;
+  readonly #causes: Causes;
+  readonly #pace: Pace;
   readonly #computeStart: Float64Array;
   /** When a way out is free. */
   readonly #egressFree: Float64Array;
@@ -54,21 +54,21 @@ export class Player {
     this.#program = program;
     this.#recorder = recorder;
     this.#rankOf = options.rankOf;
-    this.#speed = options.speed;
-    this.#jitter = options.jitter;
     this.#observed = options.observed;
     this.#queue = new EventQueue(2 * ranks + 64);
     this.#code = program.instructions();
+    this.#groups = program.groups;
+    this.#links = recorder.links;
     this.#works = program.works();
     this.#messages = program.messages();
     this.#collectives = program.collectives();
-    this.#position = this.#code.offsets.slice(0, ranks);
-    this.#inputs = Array.from({ length: recorder.links ? ranks : 0 }, () => []);
-    this.#last = new Int32Array(ranks).fill(-1);
-    this.#lastEnd = new Float64Array(ranks);
+    const { offsets, listOf } = this.#code;
+    this.#position = Float64Array.from(listOf, (list) => offsets[list]!);
+    this.#causes = new Causes(recorder, ranks);
+    this.#pace = new Pace(this.#code, options);
     this.#computeStart = new Float64Array(ranks);
     this.#egressFree = new Float64Array(ranks);
-    this.#message = messageStates(this.#messages.from.length);
+    this.#message = messageStates(this.#messages.from.length, recorder.links);
     this.#waitsMessage = new Int32Array(ranks).fill(-1);
     this.#waitsCollective = new Int32Array(ranks).fill(-1);
     this.#streams = new CollectiveStreams(program, this.#code);
@@ -109,90 +109,91 @@ export class Player {
 
   /** Runs a rank until it computes, waits or is over. */
   #proceed(rank: number): void {
-    const { opcodes, arguments: args, offsets } = this.#code;
+    const { words, arguments: args, offsets, listOf, moves, shifts } = this.#code;
     const position = this.#position;
-    const end = offsets[rank + 1]!;
+    const move = rank * shifts;
+    const end = offsets[listOf[rank]! + 1]!;
     const now = this.#queue.now;
     for (let i = position[rank]!; i < end; i++) {
-      const id = args[i]!;
-      position[rank] = i;
-      if (this.#observed !== undefined) this.#observed.taken[i] = now;
-      switch (opcodes[i]!) {
-        case opcode.compute: {
-          this.#computeStart[rank] = now;
-          const time = this.#works.duration[id]! * this.#factor(rank, i);
-          const pool = this.#pools === undefined ? -1 : this.#pools.poolOf(rank);
-          if (pool < 0) {
-            this.#queue.push(now + time, rank * 4 + event.computed);
-          } else {
-            this.#pools!.start(pool, now, rank, time);
-            this.#scheduleCores(pool);
-          }
+      const word = words[i]!;
+      const id = args[i]! + moves[move + (word >> 3)]!;
+      if (this.#observed !== undefined) this.#observed.taken[placeOf(this.#code, rank, i)] = now;
+      switch (word & 7) {
+        case opcode.compute:
+          position[rank] = i;
+          this.#compute(rank, i, id);
           return;
-        }
         case opcode.send:
           this.#send(rank, id);
           break;
         case opcode.blockingSend:
+          position[rank] = i;
           this.#send(rank, id);
           this.#waitsMessage[rank] = id;
           return;
         case opcode.receive:
           if (this.#message.arrived[id] === 0) {
+            position[rank] = i;
             this.#waitsMessage[rank] = id;
             return;
           }
-          this.#stoodFor(rank, this.#message.received[id]!, this.#message.end[id]!);
+          if (this.#links) {
+            this.#causes.stoodFor(rank, this.#message.received[id]!, this.#message.end[id]!);
+          }
           break;
         case opcode.enter:
-          if (this.#streams.enter(rank, id)) this.#startCollective(id, this.#last[rank]!);
+          if (this.#streams.enter(rank, id)) this.#startCollective(id, this.#causes.last(rank));
           break;
         case opcode.blockingEnter:
+          position[rank] = i;
           this.#waitsCollective[rank] = id;
-          if (this.#streams.enter(rank, id)) this.#startCollective(id, this.#last[rank]!);
+          if (this.#streams.enter(rank, id)) this.#startCollective(id, this.#causes.last(rank));
           return;
         case opcode.until: {
           const time = this.#program.times()[id]!;
           if (time <= now) break;
+          position[rank] = i;
           this.#queue.push(time, rank * 4 + event.computed);
           return;
         }
         default:
           if (this.#collective.done[id] === 0) {
+            position[rank] = i;
             this.#waitsCollective[rank] = id;
             return;
           }
-          this.#stoodFor(rank, this.#memberSpan(rank, id), this.#collective.end[id]!);
+          if (this.#links) {
+            this.#causes.stoodFor(rank, this.#memberSpan(rank, id), this.#collective.end[id]!);
+          }
       }
     }
     position[rank] = end;
   }
 
-  /** What multiplies a computation: the rank's slowness, and chance. */
-  #factor(rank: number, i: number): number {
-    let factor = this.#speed === undefined ? 1 : 1 / this.#speed[rank]!;
-    if (this.#jitter !== undefined) {
-      factor *= jitterFactor(this.#jitter, rank, i - this.#code.offsets[rank]!);
+  #compute(rank: number, i: number, work: number): void {
+    const { now } = this.#queue;
+    this.#computeStart[rank] = now;
+    const time = this.#works.duration[work]! * this.#pace.factor(rank, i);
+    const pool = this.#pools === undefined ? -1 : this.#pools.poolOf(rank);
+    if (pool < 0) {
+      this.#queue.push(now + time, rank * 4 + event.computed);
+    } else {
+      this.#pools!.start(pool, now, rank, time);
+      this.#scheduleCores(pool);
     }
-    return factor;
   }
 
   #computed(rank: number): void {
     const at = this.#position[rank]!++;
+    // Works are named by all ranks of a list alike.
     const work = this.#code.arguments[at]!;
-    if (this.#code.opcodes[at] === opcode.until) {
+    if ((this.#code.words[at]! & 7) === opcode.until) {
       this.#proceed(rank);
       return;
     }
     const start = this.#computeStart[rank]!;
     const span = this.#recorder.span(rank, this.#works.label[work]!, start, this.#queue.now);
-    if (this.#recorder.links) {
-      const inputs = this.#inputs[rank]!;
-      for (const input of inputs) this.#recorder.link(span, input);
-      inputs.length = 0;
-    }
-    this.#last[rank] = span;
-    this.#lastEnd[rank] = this.#queue.now;
+    if (this.#links) this.#causes.computed(rank, span, this.#queue.now);
     this.#proceed(rank);
   }
 
@@ -201,7 +202,7 @@ export class Player {
     const free = start + this.#messages.duration[id]!;
     this.#egressFree[rank] = free;
     this.#message.start[id] = start;
-    this.#message.sent[id] = this.#last[rank]!;
+    if (this.#links) this.#message.sent[id] = this.#causes.last(rank);
     this.#queue.push(free + this.#messages.latency[id]!, id * 4 + event.arrived);
   }
 
@@ -209,44 +210,37 @@ export class Player {
     const { from, to, send, receive } = this.#messages;
     const recorder = this.#recorder;
     const { now } = this.#queue;
-    const [sender, receiver] = [from[id]!, to[id]!];
+    const sender = from[id]!;
+    const receiver = to[id]!;
     const start = this.#message.start[id]!;
     const sent = recorder.span(sender, send[id]!, start, now);
     const got = recorder.span(receiver, receive[id]!, start, now);
-    if (recorder.links) {
+    this.#message.arrived[id] = 1;
+    if (this.#links) {
       if (this.#message.sent[id]! >= 0) recorder.link(sent, this.#message.sent[id]!);
       recorder.link(got, sent);
+      this.#message.received[id] = got;
+      this.#message.end[id] = now;
     }
     if (this.#observed !== undefined) this.#observed.arrived[id] = now;
-    this.#message.arrived[id] = 1;
-    this.#message.received[id] = got;
-    this.#message.end[id] = now;
     if (this.#waitsMessage[sender] === id) this.#resume(sender, sent);
     if (this.#waitsMessage[receiver] === id) this.#resume(receiver, got);
   }
 
   /** A rank goes on after what it stood still for. */
   #resume(rank: number, span: number): void {
-    this.#stoodFor(rank, span, this.#queue.now);
+    if (this.#links) this.#causes.stoodFor(rank, span, this.#queue.now);
     this.#waitsMessage[rank] = -1;
     this.#waitsCollective[rank] = -1;
     this.#position[rank]!++;
     this.#proceed(rank);
   }
 
-  #stoodFor(rank: number, span: number, end: Seconds): void {
-    if (this.#recorder.links) this.#inputs[rank]!.push(span);
-    if (end < this.#lastEnd[rank]!) return;
-    this.#last[rank] = span;
-    this.#lastEnd[rank] = end;
-  }
-
   #members(id: number): Int32Array {
-    return this.#program.groups[this.#collectives.group[id]!]!;
+    return this.#groups[this.#collectives.group[id]!]!;
   }
 
   #memberSpan(rank: number, id: number): number {
-    if (!this.#recorder.links) return -1;
     return this.#collective.span[id]! + this.#members(id).indexOf(rank);
   }
 
@@ -263,14 +257,15 @@ export class Player {
     const label = this.#collectives.label[id]!;
     const recorder = this.#recorder;
     const { now } = this.#queue;
-    const [start, cause] = [this.#collective.start[id]!, this.#collective.cause[id]!];
+    const start = this.#collective.start[id]!;
+    const cause = this.#collective.cause[id]!;
     this.#collective.done[id] = 1;
     this.#collective.end[id] = now;
     let first = -1;
     for (let m = 0; m < members.length; m++) {
       const span = recorder.span(members[m]!, label, start, now);
       if (m === 0) first = span;
-      if (recorder.links && cause >= 0) recorder.link(span, cause);
+      if (this.#links && cause >= 0) recorder.link(span, cause);
     }
     this.#collective.span[id] = first;
     for (let m = 0; m < members.length; m++) {

@@ -9,57 +9,20 @@
  */
 import { type Seconds, TriremeError } from "@trireme/core";
 import { IntegerColumn, RealColumn } from "./columns.ts";
+import type { Collective, CollectiveRow, Message, MessageRow } from "./communications.ts";
+import { type Instructions, InstructionList, Shifts, flatten, opcode } from "./instructions.ts";
 import type { Label } from "./label.ts";
 
-/** Instruction codes; the argument is a work (compute), a message (send, receive), a collective, or a time. */
-export const opcode = {
-  compute: 0,
-  send: 1,
-  blockingSend: 2,
-  receive: 3,
-  enter: 4,
-  blockingEnter: 5,
-  await: 6,
-  until: 7,
-} as const;
-
-/** A message from one rank to another. */
-export interface Message {
-  readonly from: number;
-  readonly to: number;
-  /** How long it occupies the sender's way out. */
-  readonly duration: Seconds;
-  /** From the end of that to its arrival. */
-  readonly latency: Seconds;
-  /** Labels of the spans of the sender and of the receiver. */
-  readonly send: number;
-  readonly receive: number;
-}
-
-/** A collective among the ranks of a group; it starts when all have come and their stream is free. */
-export interface Collective {
-  readonly group: number;
-  /** Collectives of one stream run one after the other, in the order in which a rank enters them. */
-  readonly stream: number;
-  readonly duration: Seconds;
-  /** Label of its spans. */
-  readonly label: number;
-}
-
-/** Instructions of all ranks: those of rank r are `offsets[r] .. offsets[r + 1] - 1`. */
-export interface Instructions {
-  readonly offsets: Float64Array;
-  readonly opcodes: Uint8Array;
-  readonly arguments: Int32Array;
-}
-
-/** Bits of an instruction that hold its code. */
-const codeBits = 3;
-const mostArguments = 2 ** (31 - codeBits);
-
-/** A program for ranks 0 to n - 1. Labels, groups, messages and collectives are declared, then used. */
+/**
+ * A program for ranks 0 to n - 1. Labels, groups, messages and collectives are declared, then used.
+ *
+ * Ranks that do alike can share one list of instructions. Where they name different messages or
+ * collectives, a shift says how far each rank's lies from that of the rank for which the list is written.
+ */
 export class Program {
-  readonly #ranks: readonly IntegerColumn[];
+  readonly #listOf: Int32Array;
+  readonly #lists: InstructionList[] = [];
+  readonly #shifts: Shifts;
   readonly #labels: Label[] = [];
   readonly #workLabel = new IntegerColumn(64);
   readonly #workDuration = new RealColumn(64);
@@ -81,11 +44,12 @@ export class Program {
     if (!Number.isSafeInteger(ranks) || ranks < 1) {
       throw new TriremeError("PROGRAM", `program of ${ranks} ranks: give an integer from 1 up`);
     }
-    this.#ranks = Array.from({ length: ranks }, () => new IntegerColumn(16));
+    this.#listOf = new Int32Array(ranks).fill(-1);
+    this.#shifts = new Shifts(ranks);
   }
 
   get ranks(): number {
-    return this.#ranks.length;
+    return this.#listOf.length;
   }
 
   /** Streams for collectives: one more than the highest named. */
@@ -155,30 +119,80 @@ export class Program {
     return this.#collectiveLabel.push(c.label);
   }
 
+  /** Makes room for so many more messages, which is quicker than to grow with each. */
+  reserve(messages: number): void {
+    for (const column of [this.#from, this.#to, this.#send, this.#receive])
+      column.reserve(messages);
+    this.#messageDuration.reserve(messages);
+    this.#messageLatency.reserve(messages);
+  }
+
+  /** Declares several messages and returns the number of the first; the others follow. */
+  messageRow(m: MessageRow): number {
+    for (let i = 0; i < m.from.length; i++) {
+      this.#check(m.duration[i]!, m.send[i]!);
+      this.#check(m.latency[i]!, m.receive[i]!);
+    }
+    this.#from.append(m.from);
+    this.#to.append(m.to);
+    this.#messageDuration.append(m.duration);
+    this.#messageLatency.append(m.latency);
+    this.#send.append(m.send);
+    return this.#receive.append(m.receive);
+  }
+
+  /** Declares a collective of each of several groups and returns the number of the first; the others follow. */
+  collectiveRow(c: CollectiveRow): number {
+    this.#check(c.duration, c.label);
+    this.#streams = Math.max(this.#streams, c.stream + 1);
+    const count = c.groups.length;
+    this.#group.append(c.groups);
+    this.#stream.fill(c.stream, count);
+    this.#collectiveDuration.fill(c.duration, count);
+    return this.#collectiveLabel.fill(c.label, count);
+  }
+
+  /** Declares a shift by its move for each rank, and returns its number. */
+  shift(moves: ArrayLike<number>): number {
+    return this.#shifts.declare(moves);
+  }
+
+  /**
+   * A rank does what another does: it runs the same list, in which the number in each instruction with a
+   * shift is that of `like`, moved by as much as the shift's move for the rank is above that for `like`.
+   */
+  share(rank: number, like: number): void {
+    if (this.#listOf[rank]! >= 0) {
+      throw new TriremeError("PROGRAM", `rank ${rank} has instructions of its own`);
+    }
+    this.#list(like);
+    this.#listOf[rank] = this.#listOf[like]!;
+  }
+
   /** The rank computes a declared piece of work here. */
   compute(rank: number, work: number): void {
-    this.#push(rank, opcode.compute, work);
+    this.#push(rank, opcode.compute, work, 0);
   }
 
   /** Its sender sends the message here; `blocks`: and waits until it has arrived. */
-  send(message: number, blocks: boolean): void {
+  send(message: number, blocks: boolean, shift = 0): void {
     const code = blocks ? opcode.blockingSend : opcode.send;
-    this.#push(this.#from.at(message), code, message);
+    this.#push(this.#from.at(message), code, message, shift);
   }
 
   /** Its receiver waits for the message here. */
-  receive(message: number): void {
-    this.#push(this.#to.at(message), opcode.receive, message);
+  receive(message: number, shift = 0): void {
+    this.#push(this.#to.at(message), opcode.receive, message, shift);
   }
 
   /** A member enters the collective here; `blocks`: and waits until it is over. */
-  enter(rank: number, collective: number, blocks: boolean): void {
-    this.#push(rank, blocks ? opcode.blockingEnter : opcode.enter, collective);
+  enter(rank: number, collective: number, blocks: boolean, shift = 0): void {
+    this.#push(rank, blocks ? opcode.blockingEnter : opcode.enter, collective, shift);
   }
 
   /** A member waits here until the collective it entered is over. */
-  await(rank: number, collective: number): void {
-    this.#push(rank, opcode.await, collective);
+  await(rank: number, collective: number, shift = 0): void {
+    this.#push(rank, opcode.await, collective, shift);
   }
 
   /** The rank stands still here until a time, if that has not come yet: what is replayed is at its times. */
@@ -186,7 +200,7 @@ export class Program {
     if (!(time >= 0 && time < Infinity)) {
       throw new TriremeError("PROGRAM", `until ${time} s: give a finite time of at least 0`);
     }
-    this.#push(rank, opcode.until, this.#times.push(time));
+    this.#push(rank, opcode.until, this.#times.push(time), 0);
   }
 
   /** Times that ranks stand still until. */
@@ -194,21 +208,10 @@ export class Program {
     return this.#times.view();
   }
 
-  /** The instructions of all ranks in a row. */
+  /** The instructions of all ranks. */
   instructions(): Instructions {
-    const offsets = new Float64Array(this.ranks + 1);
-    this.#ranks.forEach((list, rank) => (offsets[rank + 1] = offsets[rank]! + list.length));
-    const count = offsets[this.ranks]!;
-    const opcodes = new Uint8Array(count);
-    const args = new Int32Array(count);
-    this.#ranks.forEach((list, rank) => {
-      const codes = list.view();
-      for (let i = 0, at = offsets[rank]!; i < codes.length; i++, at++) {
-        opcodes[at] = codes[i]! & (2 ** codeBits - 1);
-        args[at] = codes[i]! >>> codeBits;
-      }
-    });
-    return { offsets, opcodes, arguments: args };
+    for (let rank = 0; rank < this.ranks; rank++) this.#list(rank);
+    return flatten(this.#lists, this.#listOf, this.#shifts);
   }
 
   /** Columns of works. */
@@ -259,10 +262,16 @@ export class Program {
     );
   }
 
-  #push(rank: number, code: number, argument: number): void {
-    if (argument >= mostArguments) {
-      throw new TriremeError("PROGRAM", `number ${argument} is beyond ${mostArguments - 1}`);
-    }
-    this.#ranks[rank]!.push((argument << codeBits) | code);
+  /** The list of a rank, which it gets when it is first asked for. */
+  #list(rank: number): InstructionList {
+    const known = this.#listOf[rank]!;
+    if (known >= 0) return this.#lists[known]!;
+    const list = new InstructionList();
+    this.#listOf[rank] = this.#lists.push(list) - 1;
+    return list;
+  }
+
+  #push(rank: number, code: number, argument: number, shift: number): void {
+    this.#list(rank).push(code, argument - this.#shifts.of(shift, rank), shift);
   }
 }

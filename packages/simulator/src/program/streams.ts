@@ -4,37 +4,45 @@
  * that enter the same collectives in different orders therefore wait for each other forever.
  *
  * A rank enters collectives in the order of its instructions, so that the queues are known before
- * anything runs: here they are lists with two cursors, how far a rank has entered, and what is over.
+ * anything runs: here they are lists of instructions, and for each rank two cursors, how far it has
+ * entered, and what is over.
  */
-import { type Instructions, type Program, opcode } from "./program.ts";
+import { type Instructions, argumentAt, codeAt, opcode } from "./instructions.ts";
+import type { Program } from "./program.ts";
 
 export class CollectiveStreams {
   readonly #streams: number;
-  readonly #groups: readonly Int32Array[];
-  readonly #groupOf: Int32Array;
+  readonly #code: Instructions;
   readonly #streamOf: Int32Array;
-  /** Collectives by rank × stream in order of entry: those of queue q are `entries[at[q]..at[q + 1] - 1]`. */
+  /** Size of the group of each collective. */
+  readonly #sizes: Int32Array;
+  /** Instructions that enter, by list × stream in order: those of queue q are `entries[at[q]..at[q + 1] - 1]`. */
   readonly #entries: Int32Array;
+  /** By rank × stream: how far it has entered, and the first that is not over. */
   readonly #entered: Uint32Array;
   readonly #head: Uint32Array;
   /** Members at the head of whose stream a collective stands. */
   readonly #ready: Int32Array;
 
-  constructor(program: Program, instructions: Instructions) {
+  constructor(program: Program, code: Instructions) {
     const { group, stream } = program.collectives();
-    const { ranks, streams } = program;
-    const { offsets, opcodes, arguments: args } = instructions;
+    const { streams, ranks } = program;
+    const { offsets, listOf } = code;
     this.#streams = streams;
-    this.#groups = program.groups;
-    this.#groupOf = group;
+    this.#code = code;
     this.#streamOf = stream;
-    const at = new Uint32Array(ranks * streams + 1);
-    const each = (visit: (queue: number, id: number) => void): void => {
-      for (let rank = 0; rank < ranks; rank++) {
-        for (let i = offsets[rank]!; i < offsets[rank + 1]!; i++) {
-          const code = opcodes[i]!;
-          if (code !== opcode.enter && code !== opcode.blockingEnter) continue;
-          visit(rank * streams + stream[args[i]!]!, args[i]!);
+    const sizes = Int32Array.from(program.groups, (members) => members.length);
+    this.#sizes = group.map((one) => sizes[one]!);
+    /** A rank of each list: all name collectives of one stream in one place. */
+    const someone = new Int32Array(offsets.length - 1);
+    listOf.forEach((list, rank) => (someone[list] = rank));
+    const at = new Uint32Array(someone.length * streams + 1);
+    const each = (visit: (queue: number, i: number) => void): void => {
+      for (let list = 0; list < someone.length; list++) {
+        for (let i = offsets[list]!; i < offsets[list + 1]!; i++) {
+          const does = codeAt(code, i);
+          if (does !== opcode.enter && does !== opcode.blockingEnter) continue;
+          visit(list * streams + stream[argumentAt(code, someone[list]!, i)]!, i);
         }
       }
     };
@@ -42,9 +50,12 @@ export class CollectiveStreams {
     for (let q = 0; q + 1 < at.length; q++) at[q + 1]! += at[q]!;
     this.#entries = new Int32Array(at[at.length - 1]!);
     const next = at.slice();
-    each((queue, id) => (this.#entries[next[queue]!++] = id));
-    this.#head = at.slice();
-    this.#entered = at.slice();
+    each((queue, i) => (this.#entries[next[queue]!++] = i));
+    this.#head = new Uint32Array(ranks * streams);
+    listOf.forEach((list, rank) => {
+      this.#head.set(at.subarray(list * streams, (list + 1) * streams), rank * streams);
+    });
+    this.#entered = this.#head.slice();
     this.#ready = new Int32Array(group.length);
   }
 
@@ -59,11 +70,11 @@ export class CollectiveStreams {
     const queue = rank * this.#streams + this.#streamOf[id]!;
     const head = ++this.#head[queue]!;
     if (head >= this.#entered[queue]!) return -1;
-    const next = this.#entries[head]!;
+    const next = argumentAt(this.#code, rank, this.#entries[head]!);
     return this.#reachesHead(next) ? next : -1;
   }
 
   #reachesHead(id: number): boolean {
-    return ++this.#ready[id]! === this.#groups[this.#groupOf[id]!]!.length;
+    return ++this.#ready[id]! === this.#sizes[id]!;
   }
 }

@@ -7,7 +7,8 @@
  */
 import { TriremeError } from "@trireme/core";
 import type { Observed } from "../program/play-options.ts";
-import { type Instructions, Program, opcode } from "../program/program.ts";
+import { type Instructions, eachInstruction, opcode } from "../program/instructions.ts";
+import { Program } from "../program/program.ts";
 
 /** A program of the chosen ranks, in their order, and after them of those that are replayed. */
 export interface ProgramSlice {
@@ -83,8 +84,7 @@ class Slice {
   }
 
   #each(rank: number, visit: (code: number, id: number, at: number) => void): void {
-    const { offsets, opcodes, arguments: args } = this.#code;
-    for (let i = offsets[rank]!; i < offsets[rank + 1]!; i++) visit(opcodes[i]!, args[i]!, i);
+    eachInstruction(this.#code, rank, visit);
   }
 
   #lastEntries(): Float64Array {

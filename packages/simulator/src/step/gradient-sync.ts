@@ -13,6 +13,12 @@ import { type StepDescription, type TimedCollective, streams } from "./step-desc
 
 type Sync = "reduce" | "gather";
 
+/** A collective of a rank, and how it lies apart for the ranks of its pipeline coordinate. */
+interface Own {
+  readonly id: number;
+  readonly shift: number;
+}
+
 export class GradientSync {
   readonly #program: Program;
   readonly #o: StepDescription;
@@ -60,16 +66,16 @@ export class GradientSync {
   /** Before a slice of the computing action at position `i`. */
   before(rank: number, i: number, slice: number): void {
     if (!this.#gathers(i)) return;
-    for (const id of this.#ids("gather", rank, this.#o.schedule.stage[i]!, slice)) {
-      this.#program.await(rank, id);
+    for (const { id, shift } of this.#ids("gather", rank, this.#o.schedule.stage[i]!, slice)) {
+      this.#program.await(rank, id, shift);
     }
   }
 
   /** After it. */
   after(rank: number, i: number, slice: number): void {
     if (!this.#reduces(i)) return;
-    for (const id of this.#ids("reduce", rank, this.#o.schedule.stage[i]!, slice)) {
-      this.#program.enter(rank, id, false);
+    for (const { id, shift } of this.#ids("reduce", rank, this.#o.schedule.stage[i]!, slice)) {
+      this.#program.enter(rank, id, false, shift);
     }
   }
 
@@ -80,16 +86,17 @@ export class GradientSync {
     const p = ranks.stageRank[rank]!;
     for (const stage of this.#stagesOf[p]!) {
       for (let piece = 0; piece < this.#pieces(stage); piece++) {
-        for (const id of this.#ids("reduce", rank, stage, piece)) {
-          if (sync.overlap) program.await(rank, id);
-          else program.enter(rank, id, true);
+        for (const { id, shift } of this.#ids("reduce", rank, stage, piece)) {
+          if (sync.overlap) program.await(rank, id, shift);
+          else program.enter(rank, id, true, shift);
         }
       }
     }
     for (const stage of this.#stagesOf[p]!) {
       for (const [place, common] of sync.common[stage]!.entries()) {
         const id = this.#declare("common", stage, place, common, 1, `${stage}REDUCE_GRAD/tp`);
-        program.enter(rank, id + this.#groups.local(common.axis, rank), true);
+        const own = id + this.#groups.local(common.axis, rank);
+        program.enter(rank, own, true, this.#groups.shift(common.axis));
       }
     }
     for (const stage of this.#mirrored(p)) this.#mirror(rank, stage);
@@ -113,8 +120,8 @@ export class GradientSync {
   #gatherAll(rank: number, blocks: boolean): void {
     for (const stage of this.#stagesOf[this.#o.ranks.stageRank[rank]!]!) {
       for (let piece = 0; piece < this.#pieces(stage); piece++) {
-        for (const id of this.#ids("gather", rank, stage, piece)) {
-          this.#program.enter(rank, id, blocks);
+        for (const { id, shift } of this.#ids("gather", rank, stage, piece)) {
+          this.#program.enter(rank, id, blocks, shift);
         }
       }
     }
@@ -125,12 +132,13 @@ export class GradientSync {
   }
 
   /** The collectives of one piece that a rank takes part in. */
-  #ids(what: Sync, rank: number, stage: number, piece: number): number[] {
+  #ids(what: Sync, rank: number, stage: number, piece: number): Own[] {
     const action = `${stage}${what === "gather" ? "UNSHARD" : "REDUCE_GRAD"}`;
     return this.#o.sync[what][stage]!.map((c, place) => {
       const first = this.#declare(what, stage, place, c, this.#pieces(stage), action);
       const count = this.#groups.count(c.axis, this.#o.schedule.stageRank[stage]!);
-      return first + piece * count + this.#groups.local(c.axis, rank);
+      const id = first + piece * count + this.#groups.local(c.axis, rank);
+      return { id, shift: this.#groups.shift(c.axis) };
     });
   }
 
@@ -149,11 +157,11 @@ export class GradientSync {
       const label = this.#program.label({ ...c, action, stage });
       const stream = streams[c.axis];
       const p = this.#o.schedule.stageRank[stage]!;
+      const { duration } = c;
       for (let piece = 0; piece < pieces; piece++) {
-        for (const group of this.#groups.of(c.axis, p)) {
-          const id = this.#program.collective({ group, stream, duration: c.duration, label });
-          first ??= id;
-        }
+        const groups = this.#groups.of(c.axis, p);
+        const row = this.#program.collectiveRow({ groups, stream, duration, label });
+        first ??= row;
       }
       this.#first.set(key, first!);
     }
@@ -199,16 +207,19 @@ export class GradientSync {
   ): void {
     const { ranks } = this.#o;
     if (ends[0] === ends[1] || !ends.includes(ranks.stageRank[rank]!)) return;
-    const [a, b] = [ranks.along(rank, ends[0]), ranks.along(rank, ends[1])];
-    const key = `${what} ${a}`;
-    let id = this.#first.get(key);
-    if (id === undefined) {
-      const group = this.#program.group([a, b]);
-      const { action, stage, kind, lane, bytes, duration } = c;
-      const label = this.#program.label({ action, stage, kind, lane, bytes });
-      id = this.#program.collective({ group, stream: streams.dp, duration, label });
-      this.#first.set(key, id);
+    const [head, tail] = ends;
+    let first = this.#first.get(what);
+    if (first === undefined) {
+      const groups: number[] = [];
+      for (let one = ranks.first[head]!; one < ranks.first[head + 1]!; one++) {
+        groups.push(this.#program.group([one, ranks.along(one, tail)]));
+      }
+      const { duration, ...named } = c;
+      const label = this.#program.label(named);
+      first = this.#program.collectiveRow({ groups, stream: streams.dp, duration, label });
+      this.#first.set(what, first);
     }
-    this.#program.enter(rank, id, true);
+    const own = first + ranks.along(rank, head) - ranks.first[head]!;
+    this.#program.enter(rank, own, true, this.#groups.shiftAlong(head));
   }
 }

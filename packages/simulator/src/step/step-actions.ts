@@ -20,6 +20,8 @@ interface DeclaredCollective {
   /** Collective of slice k and the rank's g-th group is `first + k × groups + g`. */
   readonly first: number;
   readonly groups: number;
+  /** How it lies apart for the ranks of a pipeline coordinate. */
+  readonly shift: number;
 }
 
 interface DeclaredPart {
@@ -46,6 +48,8 @@ export class StepActions {
   /** Works by label and duration, where they vary: equal ones are declared once. */
   readonly #varied = new Map<string, number>();
   readonly #kernelLabels = new Map<string, number>();
+  /** Whether what is computed is the same for all ranks of a pipeline coordinate. */
+  readonly alike: boolean;
 
   constructor(
     program: Program,
@@ -66,6 +70,7 @@ export class StepActions {
       const parts = o.parts[stage]![kind].map((part) => this.#declare(action, part, slices));
       return { slices, parts };
     });
+    this.alike = this.#actions.every(({ parts }) => parts.every(({ works }) => works.length > 0));
   }
 
   /** Into how many slices the action at position `i` of the schedule is cut; 0: nothing is computed. */
@@ -79,11 +84,11 @@ export class StepActions {
     const { slices, parts } = this.#actions[i]!;
     for (const declared of parts) {
       const { works, hidden, exposed } = declared;
-      for (const c of hidden) program.enter(rank, this.#own(c, rank, slice), false);
+      for (const c of hidden) program.enter(rank, this.#own(c, rank, slice), false, c.shift);
       if (works.length > 0) for (const work of works[slice]!) program.compute(rank, work);
       else program.compute(rank, this.#variedWork(declared, rank, i, slice, slices));
-      for (const c of hidden) program.await(rank, this.#own(c, rank, slice));
-      for (const c of exposed) program.enter(rank, this.#own(c, rank, slice), true);
+      for (const c of hidden) program.await(rank, this.#own(c, rank, slice), c.shift);
+      for (const c of exposed) program.enter(rank, this.#own(c, rank, slice), true, c.shift);
     }
   }
 
@@ -172,18 +177,23 @@ export class StepActions {
     const groups = this.#groups.of(axis, p);
     const { first: at, members } = ranks.groups[axis];
     let first = -1;
+    const stream = streams[axis];
     for (let slice = 0; slice < slices; slice++) {
-      for (const [g, group] of groups.entries()) {
-        let duration = timed.duration / slices;
-        if (axis === "ep" && variation?.exchange !== undefined) {
+      const duration = timed.duration / slices;
+      let row: number;
+      if (axis === "ep" && variation?.exchange !== undefined) {
+        row = -1;
+        for (const [g, group] of groups.entries()) {
           const one = ranks.rankOf[members[at[p]! + g]![0]!]!;
-          duration *= variation.exchange(one, this.#modelStage(stage), slice, microbatch);
+          const own =
+            duration * variation.exchange(one, this.#modelStage(stage), slice, microbatch);
+          const id = program.collective({ group, stream, duration: own, label });
+          if (row < 0) row = id;
         }
-        const id = program.collective({ group, stream: streams[axis], duration, label });
-        if (first < 0) first = id;
-      }
+      } else row = program.collectiveRow({ groups, stream, duration, label });
+      if (first < 0) first = row;
     }
-    return { timed, first, groups: groups.length };
+    return { timed, first, groups: groups.length, shift: this.#groups.shift(axis) };
   }
 
   #variedWork(

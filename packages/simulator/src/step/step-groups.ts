@@ -1,4 +1,7 @@
-/** The process groups of a step in its program, declared when first used. */
+/**
+ * The process groups of a step in its program, declared when first used, and how the numbers that the
+ * ranks of one pipeline coordinate name lie apart: those of its own group of an axis, or of its pipeline.
+ */
 import type { Program } from "../program/program.ts";
 import type { SimulatedRanks } from "./fold.ts";
 import type { GroupAxis } from "./rank-layout.ts";
@@ -7,6 +10,7 @@ export class StepGroups {
   readonly #program: Program;
   readonly #ranks: SimulatedRanks;
   readonly #declared = new Map<string, readonly number[]>();
+  readonly #shifts = new Map<GroupAxis | number, number>();
 
   constructor(program: Program, ranks: SimulatedRanks) {
     this.#program = program;
@@ -35,5 +39,25 @@ export class StepGroups {
   local(axis: GroupAxis, rank: number): number {
     const { of, first } = this.#ranks.groups[axis];
     return of[rank]! - first[this.#ranks.stageRank[rank]!]!;
+  }
+
+  /** The program's shift by `local`. */
+  shift(axis: GroupAxis): number {
+    return this.#shift(axis, (rank) => this.local(axis, rank));
+  }
+
+  /** The program's shift by the rank with pipeline coordinate `p` in a rank's pipeline. */
+  shiftAlong(p: number): number {
+    return this.#shift(p, (rank) => this.#ranks.along(rank, p));
+  }
+
+  #shift(key: GroupAxis | number, move: (rank: number) => number): number {
+    let shift = this.#shifts.get(key);
+    if (shift === undefined) {
+      const { count } = this.#ranks;
+      shift = this.#program.shift(Int32Array.from({ length: count }, (_, rank) => move(rank)));
+      this.#shifts.set(key, shift);
+    }
+    return shift;
   }
 }

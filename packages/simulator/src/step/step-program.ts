@@ -2,8 +2,9 @@
  * One training step as a program: a lowered schedule with the durations of its actions, the
  * collectives inside them (step-actions.ts), and data parallelism around them (gradient-sync.ts).
  */
+import type { Seconds } from "@trireme/core";
 import { actionAt, kindCode, printAction } from "@trireme/schedulers";
-import type { Lane, SpanKind } from "@trireme/timeline";
+import type { SpanKind } from "@trireme/timeline";
 import { Program } from "../program/program.ts";
 import type { SimulatedRanks } from "./fold.ts";
 import { GradientSync } from "./gradient-sync.ts";
@@ -11,38 +12,74 @@ import { StepActions } from "./step-actions.ts";
 import type { StepDescription, Transfer } from "./step-description.ts";
 import { StepGroups } from "./step-groups.ts";
 
-/** The program of one step, for the simulated ranks in their order. */
+/**
+ * The program of one step, for the simulated ranks in their order. Ranks of one pipeline coordinate run
+ * one list of instructions, unless what they compute varies, or how long they load.
+ */
 export function stepProgram(o: StepDescription): Program {
-  const { schedule: s, ranks, loading } = o;
+  const { ranks, loading } = o;
   const program = new Program(ranks.count);
-  const messages = new Messages(program, o);
-  const groups = new StepGroups(program, ranks);
-  const sync = new GradientSync(program, o, groups);
-  const actions = new StepActions(program, o, groups, (i) => sync.cuts(i));
-  const load = program.label({ kind: "load", lane: "host", action: "load" });
-  for (let rank = 0; rank < ranks.count; rank++) {
+  const writer = new RankWriter(program, o);
+  const { alike } = writer.actions;
+  for (let p = 0; p < o.schedule.ranks; p++) {
+    const written = new Map<number, number>();
+    for (let rank = ranks.first[p]!; rank < ranks.first[p + 1]!; rank++) {
+      const seconds = loading?.(ranks.rankOf[rank]!) ?? 0;
+      const like = alike ? written.get(seconds) : undefined;
+      if (like === undefined) {
+        written.set(seconds, rank);
+        writer.write(rank, seconds);
+      } else program.share(rank, like);
+    }
+  }
+  return program;
+}
+
+/** Writes the instructions of ranks. */
+class RankWriter {
+  readonly #program: Program;
+  readonly #o: StepDescription;
+  readonly #messages: Messages;
+  readonly #groups: StepGroups;
+  readonly #sync: GradientSync;
+  readonly actions: StepActions;
+  readonly #load: number;
+
+  constructor(program: Program, o: StepDescription) {
+    this.#program = program;
+    this.#o = o;
+    this.#messages = new Messages(program, o);
+    this.#groups = new StepGroups(program, o.ranks);
+    this.#sync = new GradientSync(program, o, this.#groups);
+    this.actions = new StepActions(program, o, this.#groups, (i) => this.#sync.cuts(i));
+    this.#load = program.label({ kind: "load", lane: "host", action: "load" });
+  }
+
+  write(rank: number, loading: Seconds): void {
+    const { schedule: s, ranks, blockingSends } = this.#o;
+    const program = this.#program;
+    const sync = this.#sync;
     const p = ranks.stageRank[rank]!;
     sync.begin(rank);
-    const seconds = loading?.(ranks.rankOf[rank]!) ?? 0;
-    if (seconds > 0) program.compute(rank, program.work(seconds, load));
+    if (loading > 0) program.compute(rank, program.work(loading, this.#load));
     for (let i = s.offsets[p]!; i < s.offsets[p + 1]!; i++) {
       const kind = s.kind[i]!;
       if (kind === kindCode.SEND_F || kind === kindCode.SEND_B) {
-        program.send(messages.sent(i, rank), o.blockingSends);
+        program.send(this.#messages.sent(i, rank), blockingSends, this.#groups.shiftAlong(p));
       } else if (kind === kindCode.RECV_F || kind === kindCode.RECV_B) {
-        program.receive(messages.received(i, rank));
+        const shift = this.#groups.shiftAlong(this.#messages.sender(i));
+        program.receive(this.#messages.received(i, rank), shift);
       }
       // UNSHARD, RESHARD and REDUCE_GRAD have no parts: what they do follows from the plan.
-      const slices = actions.slices(i);
+      const slices = this.actions.slices(i);
       for (let slice = 0; slice < slices; slice++) {
         sync.before(rank, i, slice);
-        actions.run(rank, i, slice);
+        this.actions.run(rank, i, slice);
         sync.after(rank, i, slice);
       }
     }
     sync.end(rank);
   }
-  return program;
 }
 
 /** The messages of a step: one for each SEND and each rank that sends it, in a row. */
@@ -60,16 +97,23 @@ class Messages {
     this.#first = new Int32Array(s.kind.length).fill(-1);
     this.#sender = new Int32Array(s.kind.length).fill(-1);
     const sends = new Map<number, number>();
-    const transfers = new Map<number, readonly Transfer[]>();
+    const ways = new Map<number, Way>();
+    let count = 0;
+    for (let i = 0; i < s.kind.length; i++) {
+      if (s.kind[i] !== kindCode.SEND_F && s.kind[i] !== kindCode.SEND_B) continue;
+      const p = s.stageRank[s.stage[i]!]!;
+      count += ranks.first[p + 1]! - ranks.first[p]!;
+    }
+    program.reserve(count);
     for (let i = 0; i < s.kind.length; i++) {
       const up = s.kind[i] === kindCode.SEND_F;
       if (!up && s.kind[i] !== kindCode.SEND_B) continue;
       const [from, to] = [s.stageRank[s.stage[i]!]!, s.stageRank[s.stage[i]! + (up ? 1 : -1)]!];
       const way = from * s.ranks + to;
-      let times = transfers.get(way);
-      if (times === undefined) transfers.set(way, (times = transfersBetween(o, from, to)));
+      let known = ways.get(way);
+      if (known === undefined) ways.set(way, (known = wayBetween(o, from, to)));
       this.#sender[i] = from;
-      this.#first[i] = declare(program, o, i, to, times);
+      this.#first[i] = declare(program, o, i, known);
       sends.set(this.#key(i, 0, up), i);
     }
     for (let i = 0; i < s.kind.length; i++) {
@@ -86,6 +130,11 @@ class Messages {
     return this.#first[i]! + rank - this.#ranks.first[this.#sender[i]!]!;
   }
 
+  /** Pipeline rank that sends what is sent or received by action `i`. */
+  sender(i: number): number {
+    return this.#sender[i]!;
+  }
+
   /** The message that a rank receives by action `i`. */
   received(i: number, rank: number): number {
     return this.sent(i, this.#ranks.along(rank, this.#sender[i]!));
@@ -97,61 +146,51 @@ class Messages {
   }
 }
 
-function transfersBetween(o: StepDescription, from: number, to: number): Transfer[] {
+/** What the messages between two pipeline ranks have in common, by rank that sends. */
+interface Way {
+  readonly from: Int32Array;
+  readonly to: Int32Array;
+  readonly duration: Float64Array;
+  readonly latency: Float64Array;
+  /** Ways that differ, and which of them each rank has. */
+  readonly transfers: readonly Transfer[];
+  readonly transferOf: Int32Array;
+}
+
+function wayBetween(o: StepDescription, from: number, to: number): Way {
   const { ranks } = o;
   const { first, rankOf } = ranks;
-  const list: Transfer[] = [];
-  for (let rank = first[from]!; rank < first[from + 1]!; rank++) {
-    list.push(o.transfer(rankOf[rank]!, rankOf[ranks.along(rank, to)]!));
-  }
-  return list;
+  const senders = Int32Array.from(
+    { length: first[from + 1]! - first[from]! },
+    (_, i) => first[from]! + i,
+  );
+  const receivers = senders.map((rank) => ranks.along(rank, to));
+  const each = Array.from(senders, (rank, i) => o.transfer(rankOf[rank]!, rankOf[receivers[i]!]!));
+  const transfers = [...new Set(each)];
+  return {
+    from: senders,
+    to: receivers,
+    duration: Float64Array.from(each, ({ duration }) => duration),
+    latency: Float64Array.from(each, ({ latency }) => latency),
+    transfers,
+    transferOf: Int32Array.from(each, (transfer) => transfers.indexOf(transfer)),
+  };
 }
 
 /** Declares the messages of a SEND for all ranks that do it; returns the first. */
-function declare(
-  program: Program,
-  { schedule: s, ranks }: StepDescription,
-  i: number,
-  to: number,
-  times: readonly Transfer[],
-): number {
+function declare(program: Program, { schedule: s }: StepDescription, i: number, way: Way): number {
   const action = actionAt(s, i);
   const { stage, microbatch } = action;
   const up = action.kind === "SEND_F";
-  const received = printAction({
-    stage: stage + (up ? 1 : -1),
-    kind: up ? "RECV_F" : "RECV_B",
-    microbatch,
-  });
-  const labels = new Map<Transfer, readonly [number, number]>();
-  const labelsOf = (t: Transfer): readonly [number, number] => {
-    let known = labels.get(t);
-    if (known === undefined) {
-      const label = (kind: SpanKind, name: string, own: number, lane: Lane): number =>
-        program.label({ kind, lane, action: name, stage: own, microbatch, bytes: t.bytes });
-      known = [
-        label("send", printAction(action), stage, t.lane),
-        label("receive", received, stage + (up ? 1 : -1), t.lane),
-      ];
-      labels.set(t, known);
-    }
-    return known;
+  const next = stage + (up ? 1 : -1);
+  const received = printAction({ stage: next, kind: up ? "RECV_F" : "RECV_B", microbatch });
+  const labels = (kind: SpanKind, name: string, own: number): Int32Array => {
+    const list = way.transfers.map(({ lane, bytes }) =>
+      program.label({ kind, lane, action: name, stage: own, microbatch, bytes }),
+    );
+    return way.transferOf.map((transfer) => list[transfer]!);
   };
-  let first = -1;
-  const sender = ranks.first[s.stageRank[stage]!]!;
-  for (const [place, t] of times.entries()) {
-    const [send, receive] = labelsOf(t);
-    const { duration, latency } = t;
-    const from = sender + place;
-    const id = program.message({
-      from,
-      to: ranks.along(from, to),
-      duration,
-      latency,
-      send,
-      receive,
-    });
-    if (place === 0) first = id;
-  }
-  return first;
+  const send = labels("send", printAction(action), stage);
+  const receive = labels("receive", received, next);
+  return program.messageRow({ ...way, send, receive });
 }
