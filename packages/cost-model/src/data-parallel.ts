@@ -42,7 +42,6 @@ function exposedOnRank(plan: Plan, costs: PlanCosts, rank: number, model: Model)
     reduce += network.collective(gradientCollective(plan), axis, gradients);
     if (shared) gather += network.collective("all-gather", axis, weights);
   }
-  if (!plan.overlapDataParallel) return reduce + gather;
   let forward = 0;
   let backward = 0;
   for (const s of onRank[rank]!) {
@@ -52,6 +51,16 @@ function exposedOnRank(plan: Plan, costs: PlanCosts, rank: number, model: Model)
   }
   // Whole chunks without virtual stages are cut into buckets by the framework: a layer's at least.
   const pieces = plan.vpp > 1 ? plan.vpp : Math.max(1, Math.floor(model.layers / plan.pp));
+  return exposedBuckets(plan, { reduce, gather, forward, backward, pieces });
+}
+
+/** What of sums and gathered weights outlasts one microbatch's work beside them, in so many pieces. */
+export function exposedBuckets(
+  plan: Plan,
+  o: Readonly<Record<"reduce" | "gather" | "forward" | "backward" | "pieces", number>>,
+): Seconds {
+  const { reduce, gather, forward, backward, pieces } = o;
+  if (!plan.overlapDataParallel) return reduce + gather;
   const share = 1 - 1 / pieces;
   return (
     overlapped(reduce, backward * share, reduce / pieces) +

@@ -1,6 +1,6 @@
 /** What a training step costs on a cluster, by cause; a plan that cannot run is a result, not an error. */
-import { type Bytes, type Seconds, TriremeError, formatBytes } from "@trireme/core";
-import { type Cluster, hostOf } from "@trireme/topology";
+import { type Seconds, TriremeError, formatBytes } from "@trireme/core";
+import { type Accelerator, type Cluster, hostOf } from "@trireme/topology";
 import {
   type Model,
   type Plan,
@@ -23,6 +23,8 @@ import {
 import { Prices, type PricesOptions } from "./prices.ts";
 import { type PlanCosts, planCosts, sumOnRank } from "./plan-costs.ts";
 import { shapeKey } from "./shape-key.ts";
+import { stagedCosts } from "./staged-costs.ts";
+import { stagedBreakdown, stagedMemory } from "./staged-estimate.ts";
 import type { StepOptions } from "./step-costs.ts";
 
 /** Seconds of a step by cause; they sum to the step. Seen from the busiest pipeline rank. */
@@ -90,35 +92,15 @@ export function estimator(o: EstimatorOptions): (plan: Plan) => Estimate {
   const overhead = device.kind === "cpu" ? hostOverhead : gpuOverhead;
   const makespan = o.makespan ?? closedFormMakespan;
   return (plan) => {
-    if (plan.pipelines !== undefined) {
-      const reason = `${plan.dp} pipelines that differ are not priced; use stages of one width, the same in each`;
-      return { ok: false, reason };
-    }
     const needed = ranks(plan);
     if (needed > cluster.devices) {
-      const reason = `tp(${plan.tp}) x dp(${plan.dp}) x pp(${plan.pp}) = ${needed} ranks, but the cluster has ${cluster.devices} devices`;
-      return { ok: false, reason };
+      return { ok: false, reason: tooManyRanks(plan, needed, cluster.devices) };
     }
-    const key = shapeKey(plan);
-    const list = prices.stages(plan);
-    const held = prices.held(plan, list, key, overhead);
-    const needs = memoryOf(model, plan, list, overhead, held);
-    if (o.checkMemory !== false && needs.total > device.memory) {
-      return { ok: false, reason: outOfMemory(needs, device.memory, device.name), memory: needs };
-    }
-    let costs: PlanCosts;
-    try {
-      costs = planCosts(prices, plan, key);
-    } catch (error) {
-      if (error instanceof TriremeError && error.code === "PRECISION") {
-        return { ok: false, reason: error.message, memory: needs };
-      }
-      throw error;
-    }
-    const breakdown = breakDown(model, plan, cluster, costs, makespan);
+    const priced = plan.pipelines === undefined ? usual(plan, needed) : staged(plan, needed);
+    if (!priced.ok) return priced;
+    const { breakdown, memory: needs, peak } = priced;
     const step = total(breakdown);
     const tokens = plan.globalBatch * plan.sequence;
-    const peak = (device.peak[plan.precision] ?? 0) * needed;
     return {
       ok: true,
       step,
@@ -129,15 +111,75 @@ export function estimator(o: EstimatorOptions): (plan: Plan) => Estimate {
       memory: needs,
     };
   };
+
+  function usual(plan: Plan, needed: number): Priced | Infeasible {
+    const key = shapeKey(plan);
+    const list = prices.stages(plan);
+    const held = prices.held(plan, list, key, overhead);
+    const needs = memoryOf(model, plan, list, overhead, held);
+    if (o.checkMemory !== false && needs.total > device.memory) {
+      return { ok: false, reason: outOfMemory(needs, device), memory: needs };
+    }
+    const costs = inPrecision(() => planCosts(prices, plan, key), needs);
+    if (!costs.ok) return costs;
+    const breakdown = breakDown(model, plan, cluster, costs.value, makespan);
+    const peak = (device.peak[plan.precision] ?? 0) * needed;
+    return { ok: true, breakdown, memory: needs, peak };
+  }
+
+  function staged(plan: Plan, needed: number): Priced | Infeasible {
+    const costs = inPrecision(() => stagedCosts(prices, plan));
+    if (!costs.ok) return costs;
+    const { memory: needs, device: fullest } = stagedMemory(prices, costs.value, overhead);
+    if (o.checkMemory !== false && needs.total > fullest.memory) {
+      return { ok: false, reason: outOfMemory(needs, fullest), memory: needs };
+    }
+    const breakdown = stagedBreakdown(prices, plan, costs.value, makespan);
+    let peak = 0;
+    for (let d = 0; d < needed; d++) {
+      peak += hostOf(cluster, d).accelerator.peak[plan.precision] ?? 0;
+    }
+    return { ok: true, breakdown, memory: needs, peak };
+  }
+}
+
+/** What a step is told from. */
+interface Priced {
+  readonly ok: true;
+  readonly breakdown: Breakdown;
+  readonly memory: Memory;
+  /** Of all ranks. */
+  readonly peak: number;
+}
+
+/** Prices, or that a device does not compute in the plan's precision. */
+function inPrecision<T>(price: () => T, needs?: Memory): { ok: true; value: T } | Infeasible {
+  try {
+    return { ok: true, value: price() };
+  } catch (error) {
+    if (error instanceof TriremeError && error.code === "PRECISION") {
+      const reason = error.message;
+      return needs === undefined ? { ok: false, reason } : { ok: false, reason, memory: needs };
+    }
+    throw error;
+  }
+}
+
+function tooManyRanks(plan: Plan, needed: number, devices: number): string {
+  const product =
+    plan.pipelines === undefined
+      ? `tp(${plan.tp}) x dp(${plan.dp}) x pp(${plan.pp})`
+      : `${plan.pipelines.length} pipelines`;
+  return `${product} = ${needed} ranks, but the cluster has ${devices} devices`;
 }
 
 function total(b: Breakdown): Seconds {
   return b.compute + b.tensorParallel + b.pointToPoint + b.bubble + b.dataParallel + b.optimizer;
 }
 
-function outOfMemory(m: Memory, available: Bytes, device: string): string {
+function outOfMemory(m: Memory, device: Accelerator): string {
   const parts = `weights ${formatBytes(m.weights)}, gradients ${formatBytes(m.gradients)}, optimizer ${formatBytes(m.optimizer)}, activations ${formatBytes(m.activations)}`;
-  return `pipeline rank ${m.rank} needs ${formatBytes(m.total)} (${parts}), but ${device} has ${formatBytes(available)}`;
+  return `pipeline rank ${m.rank} needs ${formatBytes(m.total)} (${parts}), but ${device.name} has ${formatBytes(device.memory)}`;
 }
 
 function breakDown(

@@ -22,7 +22,8 @@ export interface Communication {
   firstAndLast(bytes: Bytes): Seconds;
 }
 
-type Operation = CollectiveKind | "send";
+/** What is timed. */
+export type Operation = CollectiveKind | "send" | "broadcast";
 
 /** Devices from the first on, and what they were asked. */
 interface Group {
@@ -68,17 +69,47 @@ function groupOf({ groups }: Network, runs: readonly Run[]): Group {
     }
     group = {
       ranks,
-      times: {
-        "all-reduce": new Map(),
-        "all-gather": new Map(),
-        "reduce-scatter": new Map(),
-        "all-to-all": new Map(),
-        send: new Map(),
-      },
+      times: untimed(),
     };
     groups.set(key, group);
   }
   return group;
+}
+
+/** The time of an operation among devices that are told one by one. */
+export function timeAmong(
+  on: Network,
+  operation: Operation,
+  ranks: readonly number[],
+  bytes: Bytes,
+): Seconds {
+  const key = `of ${ranks.join(" ")}`;
+  let group = on.groups.get(key);
+  if (group === undefined) {
+    group = { ranks, times: untimed() };
+    on.groups.set(key, group);
+  }
+  return time(on, operation, group, bytes);
+}
+
+/** The communication of one stage whose ranks are told: tensor parallelism alone. */
+export function stageCommunication(on: Network, ranks: readonly number[]): Communication {
+  return {
+    collective: (kind, axis, bytes) => (axis === "tp" ? timeAmong(on, kind, ranks, bytes) : 0),
+    send: () => 0,
+    firstAndLast: () => 0,
+  };
+}
+
+function untimed(): Group["times"] {
+  return {
+    "all-reduce": new Map(),
+    "all-gather": new Map(),
+    "reduce-scatter": new Map(),
+    "all-to-all": new Map(),
+    send: new Map(),
+    broadcast: new Map(),
+  };
 }
 
 /** Runs without those of one rank, nearest first, those that continue each other joined. */

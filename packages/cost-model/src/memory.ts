@@ -19,7 +19,7 @@ import { stageActivations, stageWorkspace } from "./activation-memory.ts";
 
 /** Memory of one pipeline rank at its peak. */
 export interface RankMemory {
-  /** Pipeline rank. */
+  /** Pipeline rank; where pipelines differ, their stages are counted through, pipeline by pipeline. */
   readonly rank: number;
   readonly weights: Bytes;
   readonly gradients: Bytes;

@@ -73,7 +73,8 @@ export function sumOnRank(
   return sum;
 }
 
-function kindCosts(p: Plan, s: Stage, own: PlanPrices): KindCosts {
+/** One stage of a plan, from its prices. */
+export function kindCosts(p: Plan, s: Stage, own: PlanPrices): KindCosts {
   const costs = stageOf(own, s);
   const { compute, exposed } = costs;
   const { blocks } = own.shape;

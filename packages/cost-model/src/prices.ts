@@ -2,7 +2,8 @@
  * What plans of one model on one cluster share: kernel times by shape, collective times by group and size,
  * stages by number. It only remembers, so that a plan costs the same whatever was priced before.
  */
-import { type Cluster, hostOf } from "@trireme/topology";
+import type { Bytes, Seconds } from "@trireme/core";
+import { type Cluster, type Host, hostOf } from "@trireme/topology";
 import {
   type Model,
   type Plan,
@@ -14,7 +15,15 @@ import {
 } from "@trireme/workload";
 import { type BlockPrices, type UpdateTimes, blockPrices } from "./block-prices.ts";
 import { loadedPricer } from "./expert-load.ts";
-import { type Communication, type Network, communication, network } from "./groups.ts";
+import {
+  type Communication,
+  type Network,
+  type Operation,
+  communication,
+  network,
+  stageCommunication,
+  timeAmong,
+} from "./groups.ts";
 import { type Held, type MemoryOverhead, heldByKind } from "./memory.ts";
 import { sustainedClock } from "./power-limit.ts";
 import { type Pricer, rooflinePricer } from "./pricer.ts";
@@ -91,7 +100,7 @@ export class Prices {
   readonly #pricer: Pricer | undefined;
   readonly #load: number;
   readonly #network: Network;
-  readonly #rooflines = new Map<Plan["precision"], Pricer>();
+  readonly #rooflines = new Map<Host, Map<Plan["precision"], Pricer>>();
   readonly #shapes = new Map<string, Shape>();
   readonly #updates: UpdateTimes = new Map();
   readonly #lists = new Map<string, StageList>();
@@ -108,7 +117,7 @@ export class Prices {
 
   /** What `plan` needs of them; throws TriremeError "PRECISION" like `rooflinePricer`. */
   of(plan: Plan, key: string = shapeKey(plan)): PlanPrices {
-    const pricer = this.#pricer ?? this.#roofline(plan.precision);
+    const pricer = this.#pricer ?? this.#roofline(plan.precision, hostOf(this.cluster, 0));
     const talk = communication(this.#network, plan, this.model.experts?.active, this.#load);
     let shape = this.#shapes.get(key);
     if (shape === undefined) {
@@ -120,6 +129,35 @@ export class Prices {
       this.#shapes.set(key, shape);
     }
     return { model: this.model, plan, pricer, communication: talk, shape, list: this.stages(plan) };
+  }
+
+  /**
+   * What a stage needs of them that runs on these devices, the slowest of which sets its pace; `plan` is the plan as the
+   * stage sees it. Throws TriremeError "PRECISION" like `rooflinePricer`.
+   */
+  on(plan: Plan, devices: readonly number[]): PlanPrices {
+    const peak = (h: Host): number => h.accelerator.peak[plan.precision] ?? 0;
+    const hosts = devices.map((d) => hostOf(this.cluster, d));
+    const slowest = hosts.reduce((a, b) => (peak(b) < peak(a) ? b : a));
+    const pricer = this.#pricer ?? this.#roofline(plan.precision, slowest);
+    const talk = stageCommunication(this.#network, devices);
+    const key = `${shapeKey(plan)} on ${devices[0]!}`;
+    let shape = this.#shapes.get(key);
+    if (shape === undefined) {
+      // Updates differ from device to device, and are not shared.
+      shape = {
+        blocks: blockPrices(this.model, plan, pricer, talk, new Map()),
+        stages: new Map(),
+        parameters: new Map(),
+      };
+      this.#shapes.set(key, shape);
+    }
+    return { model: this.model, plan, pricer, communication: talk, shape, list: this.stages(plan) };
+  }
+
+  /** The time of an operation among devices. */
+  time(operation: Operation, devices: readonly number[], bytes: Bytes): Seconds {
+    return timeAmong(this.#network, operation, devices, bytes);
   }
 
   /** What the ranks of `plan` hold, by kind of rank; `key` is the plan's `shapeKey`. */
@@ -149,16 +187,19 @@ export class Prices {
     return list;
   }
 
-  #roofline(precision: Plan["precision"]): Pricer {
-    let pricer = this.#rooflines.get(precision);
+  #roofline(precision: Plan["precision"], host: Host): Pricer {
+    let known = this.#rooflines.get(host);
+    if (known === undefined) {
+      known = new Map();
+      this.#rooflines.set(host, known);
+    }
+    let pricer = known.get(precision);
     if (pricer === undefined) {
-      const device = hostOf(this.cluster, 0).accelerator;
-      const alone = rooflinePricer(device, precision, {
-        clock: sustainedClock(device),
-        devices: hostOf(this.cluster, 0).accelerators,
-      });
+      const { accelerator, accelerators } = host;
+      const clock = sustainedClock(accelerator);
+      const alone = rooflinePricer(accelerator, precision, { clock, devices: accelerators });
       pricer = loadedPricer(alone, this.#load);
-      this.#rooflines.set(precision, pricer);
+      known.set(precision, pricer);
     }
     return pricer;
   }
