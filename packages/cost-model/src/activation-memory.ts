@@ -30,20 +30,46 @@ export function stageActivations(m: Model, p: Plan, s: Stage): Bytes {
     if (kept[i]! > 0) bytes += kept[i]! * layerActivations(m, whole, form);
     if (recomputed[i]! > 0) bytes += recomputed[i]! * layerActivations(m, p, form);
   }
+  if (s.head) bytes += headActivations(m, p);
   if (s.head && m.prediction > 0) {
     bytes += m.prediction * layerActivations(m, p, layerForms(m).at(-1)!);
   }
   return bytes;
 }
 
-/** Bytes that exist only while a layer is at work: all it would have kept, when it is recomputed. */
+/** Input and result of the final norm, the latter for the product with the vocabulary (arXiv 2205.05198 §4.3). */
+function headActivations(m: Model, p: Plan): Bytes {
+  return 2 * bytesOf(p.precision) * residualRows(p) * m.hidden;
+}
+
+/**
+ * Bytes that exist only while a layer is at work backward: all it would have kept, when it is recomputed, and
+ * gradients, of the residual before and behind the block and of the block's widest inner value.
+ */
 export function stageWorkspace(m: Model, p: Plan, s: Stage): Bytes {
   const again = recomputedLayers(p, s.layers);
-  const counts = countForms(m, s.firstLayer, again);
-  return layerForms(m).reduce(
-    (most, form, i) => (counts[i]! > 0 ? Math.max(most, layerWorkspace(m, p, form)) : most),
-    0,
-  );
+  const counts = countForms(m, s.firstLayer, s.layers);
+  const recomputed = countForms(m, s.firstLayer, again);
+  return layerForms(m).reduce((most, form, i) => {
+    if (counts[i] === 0) return most;
+    const workspace = recomputed[i]! > 0 ? layerWorkspace(m, p, form) : 0;
+    return Math.max(most, workspace + layerGradients(m, p, form));
+  }, 0);
+}
+
+function layerGradients(m: Model, p: Plan, form: LayerForm): Bytes {
+  const tokens = (p.microbatch * p.sequence) / p.cp;
+  const dense = (tokens / p.tp) * (form.experts ? m.experts!.sharedFfn : m.ffn);
+  const inner = form.experts ? Math.max(dense, keptByExperts(m, p, 0, 1)) : dense;
+  // Sequence parallelism gathers the gradient of the block's result for its last product.
+  const rows = 2 * residualRows(p) + (p.sequenceParallel ? tokens : 0);
+  return bytesOf(p.precision) * (rows * m.hidden + inner);
+}
+
+/** Rows of the residual stream on a rank, of one microbatch. */
+function residualRows(p: Plan): number {
+  const tokens = (p.microbatch * p.sequence) / p.cp;
+  return p.sequenceParallel ? tokens / p.tp : tokens;
 }
 
 function layerActivations(m: Model, p: Plan, form: LayerForm): Bytes {

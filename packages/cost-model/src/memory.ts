@@ -10,6 +10,7 @@ import {
   bytesOf,
   expertReplicas,
   lossVocab,
+  microbatches,
   parameters,
   stageParameters,
 } from "@trireme/workload";
@@ -27,7 +28,7 @@ export interface RankMemory {
   readonly optimizer: Bytes;
   /** Kept for backward, all microbatches in flight. */
   readonly activations: Bytes;
-  /** Logits, their 32-bit probabilities and gradient; what the layer at work needs. */
+  /** Logits, their 32-bit probabilities and gradient; what the layer at work needs, gradients among it. */
   readonly workspace: Bytes;
   /** Context of the device, communication buffers, and what the allocator cannot use. */
   readonly overhead: Bytes;
@@ -63,12 +64,16 @@ export const gpuOverhead: MemoryOverhead = {
   groupedLibraries: 4 * 2 ** 25,
 };
 
-/** A CPU process: nothing beside its tensors. */
+/**
+ * A rank of `@trireme/engine` on CPU cores: its tensors, the packed blocks of a product (1 MiB at most), and of
+ * the loss a 32-bit gradient in the logits' place.
+ */
 export const hostOverhead: MemoryOverhead = {
   fixed: 0,
   fragmentation: 0,
-  libraries: 0,
+  libraries: 2 ** 20,
   groupedLibraries: 0,
+  perLogit: 4,
 };
 
 /** Peak memory of a plan by pipeline rank, and of the worst. */
@@ -99,6 +104,8 @@ export function memoryOf(
   }
   return { ...worst!, ranks: byRank };
 }
+
+const forwardsFirst: ReadonlySet<Plan["schedule"]> = new Set(["gpipe", "looped-bfs"]);
 
 /** What each kind of pipeline rank holds: the same for all plans that shape their kernels alike. */
 export function heldByKind(
@@ -143,7 +150,11 @@ function heldBy(
     trainableExperts += own.trainableExperts;
     kept += stageActivations(m, p, s);
     workspace = Math.max(workspace, stageWorkspace(m, p, s));
-    if (s.head) workspace += ((p.microbatch * p.sequence) / p.cp) * lossVocab(m, p) * logits;
+    if (!s.head) continue;
+    // Where all microbatches go forward first, the loss keeps a 32-bit gradient of each.
+    const waiting = forwardsFirst.has(p.schedule) ? microbatches(p) - 1 : 0;
+    const rows = (p.microbatch * p.sequence) / p.cp;
+    workspace += rows * lossVocab(m, p) * (logits + waiting * 4);
   }
   const grouped = m.experts !== undefined && !p.groupedKernel;
   workspace += libraries + (grouped ? groupedLibraries : 0);

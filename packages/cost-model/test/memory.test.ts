@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Plan, definePlan, model, parameters } from "@trireme/workload";
-import { memory } from "@trireme/cost-model";
+import { gpuOverhead, memory } from "@trireme/cost-model";
 
 const gpt = model("gpt3-175b");
 
@@ -12,8 +12,12 @@ function activations(o: Partial<Plan>): number {
     flashAttention: false,
     ...o,
   });
-  return memory({ model: gpt, plan }).activations / 96;
+  const rows = plan.sequenceParallel ? 2048 / plan.tp : 2048;
+  return (memory({ model: gpt, plan }).activations - head(rows)) / 96;
 }
+
+/** Input and result of the final norm (§4.3 of the same paper), 2 bytes each. */
+const head = (rows: number): number => 4 * rows * 12_288;
 
 test("a layer keeps what Korthikanti et al. count", () => {
   // arXiv 2205.05198, Table 2, in bytes: s = 2048, b = 1, h = 12288, a = 128, t = 8.
@@ -45,8 +49,8 @@ test("mixed precision costs 18 bytes a parameter, and ZeRO shares them out", () 
 /** Microbatches in flight on each rank. */
 const kept = (schedule: Plan["schedule"], globalBatch: number): number[] => {
   const plan = definePlan(gpt, { pp: 4, globalBatch, schedule });
-  const one = memory({ model: gpt, plan: definePlan(gpt, { globalBatch: 1 }) }).activations / 4;
-  return memory({ model: gpt, plan }).ranks.map((r) => r.activations / one);
+  const one = memory({ model: gpt, plan: definePlan(gpt, { pp: 4, globalBatch: 1 }) }).ranks;
+  return memory({ model: gpt, plan }).ranks.map((r, i) => r.activations / one[i]!.activations);
 };
 
 test("1F1B keeps p − r microbatches on rank r, GPipe all of them", () => {
@@ -62,6 +66,21 @@ const firstRank = (vpp: number): number =>
 test("interleaving keeps 1 + (p − 1)/(pv) of 1F1B's first rank", () => {
   // Korthikanti et al. §4.2.3.
   expect(firstRank(6) / firstRank(1)).toBeCloseTo(1 + 7 / (8 * 6), 12);
+});
+
+test("backward works on gradients of the residual and of the widest product, and on one microbatch's logits", () => {
+  const workspace = (o: Partial<Plan>): number[] => {
+    const plan = definePlan(gpt, { pp: 4, globalBatch: 8, ...o });
+    const x = memory({ model: gpt, plan, overhead: { ...gpuOverhead, libraries: 0 } });
+    return x.ranks.map((r) => r.workspace);
+  };
+  const gradients = 2 * 2048 * (2 * 12_288 + gpt.ffn);
+  const logits = 2048 * gpt.vocab;
+  const last = workspace({ schedule: "1f1b" });
+  expect(last.slice(0, 3)).toEqual([gradients, gradients, gradients]);
+  expect(last[3]).toBe(gradients + 6 * logits);
+  // All forwards first: the loss keeps what is 32 bits wide of the other seven.
+  expect(workspace({ schedule: "gpipe" })[3]).toBe(gradients + (6 + 7 * 4) * logits);
 });
 
 test("the worst rank is the result, and its parts are the total", () => {
