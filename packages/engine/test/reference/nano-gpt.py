@@ -3,9 +3,9 @@
     python nano-gpt.py DIRECTORY
 
 DIRECTORY holds `setting.json`, the first weights in `model.safetensors` under GPT-2's names with
-[in, out] matrices, and `batches.i32`: [steps, samples, sequence + 1] token ids. Writes `result.json`,
-the losses and the CPU seconds of each step, and `gradients.safetensors`, those of the first step before
-clipping.
+[in, out] matrices, and `train.i32` and `validation.i32`: [batches, samples, sequence + 1] token ids.
+Writes `result.json`, the losses and the CPU seconds of each step and the mean loss of the validation
+batches at the end, and `gradients.safetensors`, those of the first step before clipping.
 """
 
 import json
@@ -107,15 +107,23 @@ def save_gradients(model, path):
     path.write_bytes(struct.pack("<Q", len(head)) + head + body)
 
 
+def read_batches(path, samples, tokens):
+    raw = bytearray(path.read_bytes())
+    if not raw:
+        return []
+    return torch.frombuffer(raw, dtype=torch.int32).view(-1, samples, tokens + 1).long()
+
+
 def main():
     directory = Path(sys.argv[1])
     setting = json.loads((directory / "setting.json").read_text())
     torch.set_num_threads(setting["threads"])
     model = Gpt(setting)
     load(model, directory / "model.safetensors")
-    raw = bytearray((directory / "batches.i32").read_bytes())
-    batches = torch.frombuffer(raw, dtype=torch.int32)
-    batches = batches.view(len(setting["rates"]), setting["samples"], -1).long()
+    batches, validation = (
+        read_batches(directory / f"{part}.i32", setting["samples"], setting["context"])
+        for part in ("train", "validation")
+    )
 
     matrices = [p for p in model.parameters() if p.dim() > 1]
     vectors = [p for p in model.parameters() if p.dim() == 1]
@@ -142,7 +150,11 @@ def main():
         optimizer.step()
         losses.append(loss.item())
         seconds.append(time.process_time() - begin)
-    (directory / "result.json").write_text(json.dumps({"losses": losses, "seconds": seconds}))
+    with torch.no_grad():
+        held_out = [model(batch[:, :-1], batch[:, 1:]).item() for batch in validation]
+    mean = sum(held_out) / len(held_out) if held_out else float("nan")
+    result = {"losses": losses, "seconds": seconds, "validation": mean}
+    (directory / "result.json").write_text(json.dumps(result).replace("NaN", "null"))
 
 
 main()

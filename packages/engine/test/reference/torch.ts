@@ -37,14 +37,20 @@ export interface TorchTraining {
   readonly seconds: readonly number[];
   /** Of the first step, before clipping, by name. */
   readonly gradients: ReadonlyMap<string, Float32Array>;
+  /** Mean loss of the validation batches at the end; NaN for none. */
+  readonly validation: number;
 }
 
-/** Trains the first `steps` steps of a run from these weights, on one thread. */
+/**
+ * Trains the first `steps` steps of a run from these weights, on one thread, and measures the loss of
+ * `validationBatches` batches that it has not trained on.
+ */
 export function trainByTorch(
   python: string,
   run: ResolvedRun,
   first: Snapshot,
   steps: number,
+  validationBatches = 0,
 ): TorchTraining {
   const { model, optimizer } = run;
   const directory = mkdtempSync(join(tmpdir(), "trireme-torch-"));
@@ -68,8 +74,14 @@ export function trainByTorch(
     };
     writeFileSync(join(directory, "setting.json"), JSON.stringify(setting));
     writeFileSync(join(directory, "model.safetensors"), wholeModel(first));
-    const batches = indices.map((step) => new Uint8Array(nanoGptBatch(step).tokens.buffer));
-    writeFileSync(join(directory, "batches.i32"), Buffer.concat(batches));
+    for (const [part, count] of [
+      ["train", steps],
+      ["validation", validationBatches],
+    ] as const) {
+      const batches = Array.from({ length: count }, (_, step) => nanoGptBatch(step, part).tokens);
+      const bytes = batches.map((tokens) => new Uint8Array(tokens.buffer));
+      writeFileSync(join(directory, `${part}.i32`), Buffer.concat(bytes));
+    }
     // Whatever library makes the products, it gets the one thread too.
     const env = { ...process.env, OMP_NUM_THREADS: "1", MKL_NUM_THREADS: "1" };
     execFileSync(python, [join(here, "nano-gpt.py"), directory], {
