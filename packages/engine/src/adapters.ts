@@ -4,7 +4,7 @@
  */
 import { type AdapterTarget, type Model, isGated } from "@trireme/workload";
 import type { ParameterSpec } from "./parameter.ts";
-import type { Share } from "./parameter-specs.ts";
+import type { Share } from "./spec-parts.ts";
 import type { Range, Slice } from "./slice.ts";
 
 /** The adapter of one target: A [inputs, rank] and B [rank, columns], by their names. */

@@ -9,7 +9,8 @@ import type { Products } from "./products.ts";
 import type { StageWeights } from "./stage-weights.ts";
 import { Tape, type Variable } from "./tape.ts";
 import { view } from "./tensor.ts";
-import { type StageOptions, stageForward } from "./transformer.ts";
+import type { StageOptions } from "./stage-options.ts";
+import { stageForward } from "./transformer.ts";
 
 /** What to continue, and how. */
 export interface GenerateOptions {

@@ -4,7 +4,8 @@ import type { Schedule } from "@trireme/schedulers";
 import { type Mesh, coordinate, defineMesh, groupOf, rankAt } from "@trireme/topology";
 import { type Model, type Plan, type Stage, expertAxes, stages } from "@trireme/workload";
 import { contextPieces } from "./context-pieces.ts";
-import type { Share, Shares } from "./parameter-specs.ts";
+import type { ExpertShares } from "./expert-specs.ts";
+import type { Share } from "./spec-parts.ts";
 import type { Range } from "./slice.ts";
 
 /** A stage on a rank, under its number in the schedule, and who else holds its weights. */
@@ -29,7 +30,7 @@ export interface RankLayout {
   readonly rankOfStage: readonly number[];
   readonly pipelineRank: number;
   /** What it holds of each tensor. */
-  readonly shares: Shares;
+  readonly shares: ExpertShares;
   /** World ranks of that group. */
   readonly tensorRanks: readonly number[];
   /** World ranks that share out each sample's tokens, and the tokens that are this one's. */

@@ -28,7 +28,8 @@ import { RecordedGroup } from "./recorded-group.ts";
 import { type GroupAxis, SpanLog } from "./span-log.ts";
 import { StageWeights } from "./stage-weights.ts";
 import { TokenBuffers } from "./token-buffers.ts";
-import { type StageOptions, sectionNames } from "./transformer.ts";
+import type { StageOptions } from "./stage-options.ts";
+import { sectionNames } from "./transformer.ts";
 import { type WeightUpdate, updateWeights } from "./update-weights.ts";
 import { WeightWork } from "./weight-work.ts";
 

@@ -7,7 +7,8 @@ import type { Range } from "./slice.ts";
 import type { StageWeights } from "./stage-weights.ts";
 import type { Tape, Variable } from "./tape.ts";
 import type { TokenBuffers } from "./token-buffers.ts";
-import { type StageOptions, stageForward } from "./transformer.ts";
+import type { StageOptions } from "./stage-options.ts";
+import { stageForward } from "./transformer.ts";
 
 /** One microbatch in one stage. */
 export interface StageFlight {

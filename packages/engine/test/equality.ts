@@ -110,6 +110,24 @@ export const deepSeek = {
 } as const;
 export const switchForm = { experts: { count: 4, active: 1, ffn: 24, every: 2 } } as const;
 
+/** As Qwen 3 and Qwen 2 MoE: queries and keys normalised by head, a gate on the shared expert; routers with biases. */
+export const qwenForm = {
+  ...mixtral,
+  qkNorm: "head",
+  outputBias: true,
+  experts: { ...mixtral.experts, sharedGate: true, routerBias: true },
+} as const;
+
+/** As GPT-NeoX: half of each head is turned, two norms beside each other, a head with a bias. */
+export const neoxForm = {
+  position: "rotary",
+  rotaryFraction: 0.5,
+  block: "parallel",
+  sharedNorm: false,
+  tied: false,
+  headBias: true,
+} as const;
+
 /** Latent attention: as DeepSeek-V3, and as DeepSeek-V2-Lite, whose queries have no latent. */
 export const latentForm = {
   ...deepSeek,

@@ -7,6 +7,7 @@ import { embedding } from "../src/operators/embedding.ts";
 import { addLowRank } from "../src/operators/low-rank.ts";
 import { linear } from "../src/operators/linear.ts";
 import { layerNorm, rmsNorm } from "../src/operators/norm.ts";
+import { sigmoidGate } from "../src/operators/sigmoid-gate.ts";
 import { residual } from "../src/operators/residual.ts";
 import { stageParameters } from "../src/parameter-specs.ts";
 import { type Communicator, communicatorArena, createCommunicator } from "@trireme/collectives";
@@ -70,6 +71,12 @@ test("GeLU and SwiGLU", () => {
   const two = new Bench();
   const gateUp = two.input([3, 10]);
   expect(two.worstError((tape) => swiglu(tape, gateUp))).toBeLessThan(tolerance);
+});
+
+test.each(["together", "apart"] as const)("a sigmoid gate of each row, halves %s", (halves) => {
+  const bench = new Bench();
+  const [x, gate] = [bench.input([5, 4]), bench.input([5, 1])];
+  expect(bench.worstError((tape) => sigmoidGate(tape, x, gate), halves)).toBeLessThan(tolerance);
 });
 
 test("a residual sum whose inputs are used twice", () => {
@@ -147,6 +154,18 @@ const llama = {
   kvHeads: 1,
 } as const;
 
+/** A part of each head is turned, and the head has a bias. */
+const neox = {
+  position: "rotary",
+  rotaryFraction: 0.5,
+  block: "parallel",
+  sharedNorm: false,
+  tied: false,
+  headBias: true,
+} as const;
+/** Queries and keys are normalised, and the output projection alone has a bias. */
+const qwen = { ...llama, qkNorm: "head", outputBias: true } as const;
+
 /** As DeepSeek-V3, and, without a latent of queries, as DeepSeek-V2-Lite. */
 const latent = {
   ...llama,
@@ -162,6 +181,8 @@ test.each([
   ["Llama", llama, "selective", "apart"],
   ["GPT", {}, "full", "apart"],
   ["Llama", llama, "full", "together"],
+  ["NeoX", neox, "none", "together"],
+  ["Qwen 3", qwen, "selective", "apart"],
   ["DeepSeek", latent, "none", "together"],
   ["DeepSeek", latent, "selective", "apart"],
   ["DeepSeek", lite, "full", "apart"],
@@ -196,7 +217,7 @@ test.each([
   // Fresh weights are so small that differences drown in rounding.
   for (const parameter of parameters.buckets.flatMap((bucket) => bucket.parameters)) {
     const { value, name } = parameter;
-    if (!/ln_|layernorm/.test(name)) bench.values(value).forEach((v, i, all) => (all[i] = v * 15));
+    if (!/ln_|norm/.test(name)) bench.values(value).forEach((v, i, all) => (all[i] = v * 15));
     bench.parameters.push(parameter);
   }
   const tokens = bench.ids([0, 1, 2, 3, 4, 6, 6, 5, 0, 1]);

@@ -1,7 +1,7 @@
 import { TriremeError } from "@trireme/core";
 import type { Plan } from "@trireme/workload";
 import { contextPieces } from "../context-pieces.ts";
-import type { Share } from "../parameter-specs.ts";
+import type { Share } from "../spec-parts.ts";
 import type { Range } from "../slice.ts";
 
 /**

@@ -14,6 +14,8 @@ export interface AttentionShape {
   readonly headDim: number;
   /** Base of the rotary angles; undefined where positions are learned. */
   readonly rotaryBase: number | undefined;
+  /** Numbers of a head that are turned, its first ones; left out, all. */
+  readonly rotaryDim?: number;
   /** Tokens that a query sees, itself included; 0 for all before it. */
   readonly window: number;
 }
@@ -107,21 +109,38 @@ function attend(tape: Tape, qkv: Variable, shape: AttentionShape, core: Attentio
 
 /** Turns queries and keys to their positions, or back. */
 function rotate(tape: Tape, qkv: number, shape: AttentionShape, direction: 1 | -1): void {
-  const { batch, pieces, heads, kvHeads, headDim, rotaryBase: base } = shape;
-  if (base === undefined) return;
-  const { kernels } = tape;
-  const stride = (heads + 2 * kvHeads) * headDim;
+  const { heads, kvHeads, headDim, rotaryBase, rotaryDim = headDim } = shape;
+  if (rotaryBase === undefined) return;
+  // Heads that are turned in part lie apart: one after another.
+  const whole = rotaryDim === headDim;
   const turned = heads + kvHeads;
+  for (let head = 0; head < (whole ? 1 : turned); head++) {
+    const at = qkv + head * headDim * 4;
+    turn(tape, at, shape, rotaryBase, whole ? turned : 1, rotaryDim, direction);
+  }
+}
+
+/** Turns heads of this width that lie side by side in each row. */
+function turn(
+  { kernels }: Tape,
+  x: number,
+  { batch, pieces, heads, kvHeads, headDim }: AttentionShape,
+  base: number,
+  turned: number,
+  width: number,
+  direction: 1 | -1,
+): void {
+  const stride = (heads + 2 * kvHeads) * headDim;
   const [only] = pieces;
   if (pieces.length === 1 && only !== undefined) {
     const { count, start } = only;
-    kernels.rotary(qkv, batch, count, turned, stride, headDim, base, direction, start);
+    kernels.rotary(x, batch, count, turned, stride, width, base, direction, start);
     return;
   }
-  let at = qkv;
+  let at = x;
   for (let sample = 0; sample < batch; sample++) {
     for (const { start, count } of pieces) {
-      kernels.rotary(at, 1, count, turned, stride, headDim, base, direction, start);
+      kernels.rotary(at, 1, count, turned, stride, width, base, direction, start);
       at += count * stride * 4;
     }
   }

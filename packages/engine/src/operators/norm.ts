@@ -33,11 +33,15 @@ export function layerNorm(
   return y;
 }
 
-/** Division of each row of x [rows, width] by its root mean square, then gain (Zhang, Sennrich, 2019). */
+/**
+ * Division of each row of x, or of each part of it as long as the gain, by its root mean square, then
+ * gain (Zhang, Sennrich, 2019).
+ */
 export function rmsNorm(tape: Tape, x: Variable, gain: Parameter, options: NormOptions): Variable {
   const { kernels } = tape;
-  const [rows, width] = matrixDims(x.value);
-  const y = tape.variable([rows, width]);
+  const width = gain.value.size;
+  const rows = x.value.size / width;
+  const y = tape.variable(x.value.dims);
   const roots = tape.allocate([rows]);
   const rstd = roots.pointer;
   const [xs, ys] = [x.value.pointer, y.value.pointer];

@@ -10,7 +10,9 @@ import {
   latentForm,
   latentLite,
   llama,
+  neoxForm,
   parallelForm,
+  qwenForm,
   train,
 } from "../equality.ts";
 import { type Degrees, smallRun } from "../small-run.ts";
@@ -83,6 +85,15 @@ const forms: readonly (readonly [Degrees, Partial<ModelOptions>])[] = [
   ],
 ];
 
+const biased: readonly (readonly [Degrees, Partial<ModelOptions>])[] = [
+  [{ tp: 2 }, neoxForm],
+  [{ tp: 2, sequenceParallel: true, cp: 2, pp: 2, schedule: "zb-h1" }, neoxForm],
+  [{ dp: 2, cp: 2, zero: 3, overlapDataParallel: true }, neoxForm],
+  [{ dp: 2, ep: 2, zero: 1 }, qwenForm],
+  [{ tp: 2, sequenceParallel: true, pp: 2, etp: 2, schedule: "zb-h1" }, qwenForm],
+  [{ tp: 2, sequenceParallel: true, cp: 2, ep: 4, etp: 1, recompute: "selective" }, qwenForm],
+];
+
 const latent: readonly (readonly [Degrees, Partial<ModelOptions>])[] = [
   [{ tp: 2 }, latentLite],
   [{ tp: 4, sequenceParallel: true }, latentLite],
@@ -100,7 +111,11 @@ const latent: readonly (readonly [Degrees, Partial<ModelOptions>])[] = [
 
 const plans = [...schedules, ...alone, ...pairs, ...triples];
 
-test.each([...forms, ...latent].map(([plan, form]) => [JSON.stringify(plan), plan, form] as const))(
+test.each(
+  [...forms, ...biased, ...latent].map(
+    ([plan, form]) => [JSON.stringify(plan), plan, form] as const,
+  ),
+)(
   "%s trains as one rank does, in other forms",
   (_, plan, form) => expectEqual(plan, form, steps),
   240_000,
