@@ -31,8 +31,14 @@ const tiles: readonly (readonly [number, number, number])[] = [
 
 const splits: readonly number[] = [1, 2, 4, 8];
 
-/** Loading the first operands and storing the result, of one tile. */
-const tileOverhead: Seconds = us(1.5);
+/** Until a tile's first operands have come from memory. */
+const fill: Seconds = us(0.8);
+
+/**
+ * Of a tile's store in 16 bits, at its multiprocessor's share of the memory, what is not hidden: of the two blocks or groups
+ * of warps that share a multiprocessor one computes while the other stores.
+ */
+const storeShown = 0.5;
 
 /** Seconds of `batch` products C[m, n] = A[m, k] B[k, n] that move `bytes`, without launch. */
 export function gemmTime(
@@ -48,12 +54,14 @@ export function gemmTime(
   for (const [rows, columns, reuse] of tiles) {
     const grid = batch * Math.ceil(m / rows) * Math.ceil(n / columns);
     const step = (2 * rows * columns) / (perMultiprocessor * reuse);
+    const store = (2 * rows * columns * units.multiprocessors) / units.bandwidth;
+    const around = fill + storeShown * store;
     for (const split of splits) {
       // A part shorter than 256 has no steady state to speak of.
       if (split > 1 && k < 256 * split) break;
       const waves = Math.ceil((grid * split) / units.multiprocessors);
       const parts = split > 1 ? (8 * batch * m * n * split) / units.bandwidth : 0;
-      const overhead = units.storesBehind ? tileOverhead : waves * tileOverhead;
+      const overhead = units.storesBehind ? around : waves * around;
       best = Math.min(best, waves * step * Math.ceil(k / split) + overhead + parts);
     }
   }

@@ -29,34 +29,18 @@ type Factors = readonly [number, number];
 const unknown: Factors = [0.7, 1.6];
 
 /** Of single and of grouped products, which run on the same kernels. */
-const products: Readonly<Record<string, Factors>> = { gpu: [0.81, 1.17] };
+const products: Readonly<Record<string, Factors>> = { gpu: [0.81, 1.16] };
 
-/** By kind and architecture; `gpu` where an architecture has fewer than 30 measurements of its own. */
+/** By kind and architecture; `gpu` where an architecture has fewer than 50 measurements of its own. */
 const factors: Readonly<Record<PredictedKind, Readonly<Record<string, Factors>>>> = {
-  step: {
-    gpu: [0.9, 1.19],
-    ampere: [0.89, 1.18],
-    hopper: [0.92, 1.17],
-    blackwell: [0.99, 1.48],
-  },
+  step: { gpu: [0.9, 1.19], ampere: [0.89, 1.18], hopper: [0.91, 1.16], blackwell: [0.99, 1.48] },
   // Software of a year apart runs the same layout at half and twice the speed.
-  "expert-step": {
-    gpu: [0.9, 1.37],
-    hopper: [0.96, 1.45],
-    blackwell: [0.87, 1.5],
-    "blackwell-ultra": [0.89, 1.17],
-  },
-  memory: { gpu: [0.82, 1.11], hopper: [0.8, 1.1], blackwell: [0.85, 1.18] },
+  "expert-step": { gpu: [0.9, 1.37], hopper: [0.96, 1.5] },
+  memory: { gpu: [0.82, 1.09], hopper: [0.79, 1.08] },
   gemm: products,
   "grouped-gemm": products,
-  attention: { gpu: [0.89, 1.11], ampere: [0.94, 1.11] },
-  collective: {
-    gpu: [0.93, 1.12],
-    volta: [0.93, 1.15],
-    ampere: [0.97, 1.12],
-    hopper: [0.84, 1.03],
-    blackwell: [0.9, 1.15],
-  },
+  attention: { gpu: [0.89, 1.11], hopper: [0.89, 1.11] },
+  collective: { gpu: [0.93, 1.12], volta: [0.93, 1.15], ampere: [0.97, 1.12] },
 };
 
 /** The interval of a prediction of `value` on a device. */

@@ -9,8 +9,11 @@ import type { Compared } from "./outcome.ts";
 /** Measured over predicted at the ends of an interval. */
 export type Factors = readonly [low: number, high: number];
 
-/** Measurements from which on an architecture has factors of its own; with fewer it has those of all. */
-const fewest = 30;
+/**
+ * Measurements from which on an architecture has factors of its own: five then lie beyond each end. With fewer it has those
+ * of all architectures.
+ */
+const fewest = 50;
 
 /** Below the prediction and above it, rounded outwards to 0.01. */
 export function conformalFactors(ratios: readonly number[]): Factors {

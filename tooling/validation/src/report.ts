@@ -121,7 +121,7 @@ export function report(scores: readonly Score[], outcomes: readonly Outcome[]): 
     "",
     "## Intervals",
     "",
-    "A prediction's interval is to hold four in five measurements. Its factors (`interval.ts` of cost-model) are the tenth and the ninetieth per cent of measured over predicted by kind, and by architecture where it has 30 rows. `inside` judges each half of the rows by factors read off the other half only, so that no row has a part in what it is judged by; the halves by themselves are noisy (of 15 rows that are inside with 80 % each, the share found is within 10 % two times in three). Rows of one source lie in both halves; `other sources` judges the rows of each source by the factors of all others, which is what a new source may expect. Lines below a kind are its parts. Met: 80 ± 8 % inside, and a median half-width of 25 % at most.",
+    "A prediction's interval is to hold four in five measurements. Its factors (`interval.ts` of cost-model) are the tenth and the ninetieth per cent of measured over predicted by kind, and by architecture where it has 50 rows. `inside` judges each half of the rows by factors read off the other half only, so that no row has a part in what it is judged by; the halves by themselves are noisy (of 15 rows that are inside with 80 % each, the share found is within 10 % two times in three). Rows of one source lie in both halves; `other sources` judges the rows of each source by the factors of all others, which is what a new source may expect. Lines below a kind are its parts. Met: 80 ± 8 % inside, and a median half-width of 25 % at most.",
     "",
     intervalTable(coverage(outcomes)),
     "",
