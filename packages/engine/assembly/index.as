@@ -19,3 +19,4 @@ export { swigluBackward, swigluForward } from "./swiglu";
 export { vocabLossGradient, vocabLossPart, vocabLossTotal } from "./vocab-loss";
 export { combineRows, combineWeightsGradient, spreadRows } from "./token-rows";
 export { absMax, fromBf16, roundBlocksTo, roundTo, toBf16 } from "./low-precision";
+export { unpackInt8, unpackNf4, unpackScales } from "./packed";

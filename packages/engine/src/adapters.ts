@@ -58,6 +58,11 @@ export function besideAdapters(
   });
 }
 
+/** Whether a name is that of an adapter's tensor, or of its optimizer's state. */
+export function isAdapter(name: string): boolean {
+  return name.includes(".lora_");
+}
+
 function trained(
   name: string,
   dims: readonly number[],

@@ -205,6 +205,11 @@ export class Bucket {
     return replicas.reduceScatter(view(pool.memory, whole), view(pool.memory, segment));
   }
 
+  /** Bytes of the whole values. */
+  get bytes(): Bytes {
+    return this.size * 4;
+  }
+
   /** Bytes of the gradients that replicas exchange. */
   get reducedBytes(): Bytes {
     return this.size * (this.#compresses ? 2 : 4);

@@ -30,11 +30,10 @@ export interface CorruptionOptions {
 export interface WatchedProduct {
   readonly weight: string;
   readonly x: Tensor;
-  readonly w: Tensor;
+  /** Where it lies as it is read: its checksum needs that. */
+  readonly w: Tensor | undefined;
   readonly y: Tensor;
   readonly shape: { readonly m: number; readonly k: number; readonly n: number };
-  /** Whether w lies as it is read: its checksum needs that. */
-  readonly plain: boolean;
 }
 
 export class CorruptionWatch {
@@ -70,10 +69,10 @@ export class CorruptionWatch {
   }
 
   /** A product has been made. */
-  product({ weight, x, w, y, shape, plain }: WatchedProduct): void {
+  product({ weight, x, w, y, shape }: WatchedProduct): void {
     const { m, k, n } = shape;
     this.#visit("gemm-output", y, 2 * m * k * n);
-    if (!this.#checks || !plain) return;
+    if (!this.#checks || w === undefined) return;
     const values = (tensor: Tensor): Float32Array => view(this.#memory, tensor);
     const { ok, rows, columns } = checkMatmul(values(x), values(w), values(y), shape);
     if (ok) return;

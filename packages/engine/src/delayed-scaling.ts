@@ -20,6 +20,11 @@ export function besideMaxima(specs: readonly ParameterSpec[]): ParameterSpec[] {
   return specs.flatMap((spec) => (isScaled(spec) ? [spec, maximaOf(spec)] : [spec]));
 }
 
+/** Whether a name is that of such maxima. */
+export function isMaxima(name: string): boolean {
+  return name.endsWith(suffix);
+}
+
 /** Matrices of layers; routers compute in float32. */
 function isScaled({ name, dims }: ParameterSpec): boolean {
   const router = name.endsWith(".router.weight");
@@ -53,7 +58,7 @@ export class DelayedScaling {
   add(memory: WebAssembly.Memory, { states }: StageWeights): void {
     for (const { parameters, replicas } of states) {
       const maxima = parameters.flatMap(({ name, value }): Maxima[] => {
-        if (!name.endsWith(suffix)) return [];
+        if (!isMaxima(name)) return [];
         const made = { history: view(memory, value), now: new Float32Array(roles.length) };
         this.#byWeight.set(name.slice(0, -suffix.length), made);
         return [made];

@@ -214,7 +214,13 @@ class Embedded implements EmbeddedRuntime {
     this.#started();
     await snapshot.taken;
     const state = readState(snapshot);
-    checkState(state, this.#files.tensors);
+    const begun = checkState(state, this.#files.tensors);
+    if (begun.length > 0 && (this.#updates > 0 || snapshot.step > 0)) {
+      const has = `the checkpoint of step ${snapshot.step} has no ${begun[0]}`;
+      const rule =
+        "which begin anew with a run alone; restore it as of step 0, before the first step";
+      throw new TriremeError("CHECKPOINT", `${has}, ${rule}`);
+    }
     await this.#ask("load", { kind: "load", state });
     this.#updates = snapshot.step;
   }

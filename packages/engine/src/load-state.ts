@@ -1,22 +1,43 @@
+/** What a rank takes of a snapshot, whatever layout wrote it. */
 import type { Bucket } from "./bucket.ts";
+import type { PackedBucket } from "./packed/packed-bucket.ts";
 import { type HeldPart, partsIn, segmentRange, storedKinds, writeBox } from "./pieces.ts";
 import type { StateTensor } from "./stored-state.ts";
+import { wholeTensor } from "./whole-tensor.ts";
 
-/** Fills a rank's parts of the tensors of a snapshot, each of which it has, whatever layout wrote it. */
+type State = ReadonlyMap<string, StateTensor>;
+
+/** Fills a rank's parts of tensors; what the snapshot does not have stays as it begins. */
 export function loadState(
   buckets: readonly Bucket[],
-  state: ReadonlyMap<string, StateTensor>,
+  packed: readonly PackedBucket[],
+  state: State,
 ): void {
   for (const bucket of buckets) {
     for (const kind of storedKinds) {
-      for (const part of partsIn(bucket, kind, segmentRange(bucket.segment))) {
-        loadPart(part, state.get(part.name)!);
-      }
+      loadParts(partsIn(bucket, kind, segmentRange(bucket.segment)), state);
     }
     bucket.host?.takeValues();
   }
+  for (const bucket of packed) loadPacked(bucket, state);
 }
 
-function loadPart(part: HeldPart, { pieces }: StateTensor): void {
-  for (const box of part.boxes) for (const piece of pieces) writeBox(part, box, piece);
+/** Packed matrices as they were stored, or packed now. */
+function loadPacked(bucket: PackedBucket, state: State): void {
+  loadParts(
+    bucket.keptParts.filter(({ name, dtype }) => state.get(name)?.dtype === dtype),
+    state,
+  );
+  for (const { name } of bucket.parameters) {
+    const found = state.get(name);
+    if (found?.dtype !== "F32") continue;
+    bucket.pack(name, new Float32Array(wholeTensor(found).buffer));
+  }
+}
+
+function loadParts(parts: readonly HeldPart[], state: State): void {
+  for (const part of parts) {
+    const { pieces } = state.get(part.name) ?? { pieces: [] };
+    for (const box of part.boxes) for (const piece of pieces) writeBox(part, box, piece);
+  }
 }

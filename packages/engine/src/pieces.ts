@@ -38,6 +38,8 @@ export interface HeldPart {
   readonly memory: RowMajor;
   /** The boxes of the whole tensor that these are. */
   readonly boxes: readonly Box[];
+  /** Of a matrix in fewer bits: the matrix in float32 that it is made from. */
+  readonly unpacked?: { readonly name: string; readonly dims: readonly number[] };
 }
 
 /** Names of optimizer states are those of `@trireme/checkpoint`. */
@@ -88,7 +90,7 @@ export function segmentRange({ start, value }: Segment): Range {
 }
 
 /** The boxes of a tensor that elements [from, to) of a slice are. */
-function boxesOf(
+export function boxesOf(
   dims: readonly number[],
   slice: Slice | undefined,
   from: number,

@@ -63,7 +63,7 @@ function answer({ rank, pool }: BuiltRank, request: Request): Value {
     }
     case "load":
       turns.begin("load");
-      loadState(allBuckets(rank), request.state);
+      loadState(allBuckets(rank), rank.packed, request.state);
       rank.shareValues();
       turns.end(0);
       copies?.clear();
@@ -98,7 +98,7 @@ parentPort!.postMessage(
   attempt(() => {
     built = buildRank(seed, communicator, now);
     const { rank, pool } = built;
-    file = new StateFile(storedParts(allBuckets(rank)));
+    file = new StateFile(storedParts(allBuckets(rank), rank.packed));
     const { peers } = seed;
     if (peers !== undefined) {
       const [peer, source] = [peers[number]!, peers.indexOf(number)];

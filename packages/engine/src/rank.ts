@@ -15,6 +15,7 @@ import { type Tie, gradientNorm, reduceTied, tiesOf } from "./gradient-sync.ts";
 import { type HostMemory, moveState } from "./host-place.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { OptimizerOptions } from "./optimizer.ts";
+import type { PackedBucket } from "./packed/packed-bucket.ts";
 import type { Parallel } from "./parallel.ts";
 import { stageParameters, vocabRows, vocabStart } from "./parameter-specs.ts";
 import { PipelinePlayer } from "./pipeline-player.ts";
@@ -139,6 +140,8 @@ export class Rank {
           pool,
           kernels: options.kernels,
           host: options.host,
+          base: model.adapter?.base,
+          isFirstOfExpert: shares.expertSplit.rank === 0,
           compressed: (plan.reductionPrecision ?? plan.gradientPrecision) === "bf16",
           wholeSums: plan.gradientExchange === "all-reduce",
           seed,
@@ -218,6 +221,11 @@ export class Rank {
   /** What is kept beside what is trained. */
   get kept(): Bucket[] {
     return [...this.weights.values()].flatMap(({ frozen, states }) => [...frozen, ...states]);
+  }
+
+  /** Of what is frozen, what is kept in fewer bits. */
+  get packed(): PackedBucket[] {
+    return [...this.weights.values()].flatMap(({ packed }) => packed);
   }
 
   /**

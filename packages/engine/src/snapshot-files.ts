@@ -10,7 +10,7 @@ import { type SnapshotBuffer, type SnapshotFile, type SnapshotSize } from "@trir
 import type { FilePiece, StateFileLayout } from "./state-file.ts";
 
 /** A tensor of a run, whole. */
-export type NeededTensor = Pick<FilePiece, "name" | "dtype" | "dims">;
+export type NeededTensor = Pick<FilePiece, "name" | "dtype" | "dims" | "unpacked">;
 
 /** Memory for a rank's file; undefined for a rank without one. */
 export type RankFileMemory = Uint8Array<SharedArrayBuffer> | undefined;
@@ -28,8 +28,9 @@ export class SnapshotFiles {
     this.#ranks = ranks;
     const tensors = new Map<string, NeededTensor & { readonly pieces: StoredPiece[] }>();
     ranks.forEach(({ pieces }, rank) => {
-      for (const { name, dtype, dims, key, region } of pieces) {
-        const tensor = tensors.get(name) ?? { name, dtype, dims, pieces: [] };
+      for (const { key, region, ...piece } of pieces) {
+        const { name } = piece;
+        const tensor = tensors.get(name) ?? { ...piece, pieces: [] };
         tensor.pieces.push({ file: rankFileName(rank), key, region });
         tensors.set(name, tensor);
       }

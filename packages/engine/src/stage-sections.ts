@@ -8,6 +8,7 @@ import type { Work } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
 import type { Bucket } from "./bucket.ts";
 import type { CorruptionWatch } from "./corruption-watch.ts";
+import type { PackedBucket } from "./packed/packed-bucket.ts";
 
 /** Starts communication and notes how long it takes; returns it, over or under way. */
 type Follow = (
@@ -16,10 +17,13 @@ type Follow = (
   begin: () => readonly Work[],
 ) => readonly Work[];
 
+/** Weights that are trained, or frozen and maybe in fewer bits. */
+type SectionBucket = Bucket | PackedBucket;
+
 /** What sections are made of. */
 export interface StageSectionsOptions {
   /** In the order of the forward pass; a tied table is in two. */
-  readonly sections: readonly (readonly Bucket[])[];
+  readonly sections: readonly (readonly SectionBucket[])[];
   readonly follow: Follow;
   /** Told of gradients before they are summed. */
   readonly watch?: CorruptionWatch | undefined;
@@ -28,7 +32,7 @@ export interface StageSectionsOptions {
 export class StageSections {
   readonly #options: StageSectionsOptions;
   /** Gathered, or on the way. */
-  readonly #gathering = new Map<Bucket, Work | undefined>();
+  readonly #gathering = new Map<SectionBucket, Work | undefined>();
   #summing: readonly Work[] = [];
   /** All weights are held from outside. */
   #pinned = false;
@@ -84,15 +88,16 @@ export class StageSections {
   }
 
   #trained(section: number): readonly Bucket[] {
-    return this.#options.sections[section]!.filter(({ frozen }) => !frozen);
+    const isTrained = (bucket: SectionBucket): bucket is Bucket => !bucket.frozen;
+    return this.#options.sections[section]!.filter(isTrained);
   }
 
-  #gather(buckets: readonly Bucket[]): void {
+  #gather(buckets: readonly SectionBucket[]): void {
     const fresh = buckets.filter((bucket) => !this.#gathering.has(bucket));
     for (const bucket of fresh) this.#gathering.set(bucket, undefined);
     const sharded = fresh.filter((bucket) => bucket.sharded);
     if (sharded.length === 0) return;
-    const bytes = sharded.reduce((all, { size }) => all + size * 4, 0);
+    const bytes = sharded.reduce((all, bucket) => all + bucket.bytes, 0);
     this.#options.follow("UNSHARD", bytes, () =>
       sharded.map((bucket) => {
         const work = bucket.unshard()!;
@@ -102,7 +107,7 @@ export class StageSections {
     );
   }
 
-  #drop(bucket: Bucket): void {
+  #drop(bucket: SectionBucket): void {
     this.#gathering.get(bucket)?.wait();
     this.#gathering.delete(bucket);
     bucket.reshard();

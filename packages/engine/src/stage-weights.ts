@@ -3,8 +3,11 @@
  * out, tensors they all hold, experts, and the table of a tied head, whose two copies are cut alike.
  */
 import type { Communicator, Work } from "@trireme/collectives";
+import type { Adapter } from "@trireme/workload";
 import { Bucket, type BucketOptions } from "./bucket.ts";
 import { type ParameterSpec, tiedTable } from "./parameter.ts";
+import { PackedBucket } from "./packed/packed-bucket.ts";
+import { isPacked } from "./packed/packed-matrix.ts";
 import type { Pool } from "./pool.ts";
 import { StageSections, type StageSectionsOptions } from "./stage-sections.ts";
 import type { Parameter } from "./tape.ts";
@@ -34,6 +37,10 @@ export interface StageWeightsOptions extends Pick<
   readonly sections?:
     | (Omit<StageSectionsOptions, "sections"> & { readonly names: readonly (readonly string[])[] })
     | undefined;
+  /** How frozen matrices of layers are kept; default in full. */
+  readonly base?: Adapter["base"] | undefined;
+  /** Whether the rank is the first of those that share out each of its routed experts. */
+  readonly isFirstOfExpert: boolean;
   /** Whether the table here is the copy of a tied head, which is neither counted nor stored. */
   readonly tableIsCopy: boolean;
 }
@@ -43,6 +50,8 @@ export class StageWeights {
   readonly buckets: readonly Bucket[];
   /** What is frozen beside it. */
   readonly frozen: readonly Bucket[];
+  /** Of it, what is kept in fewer bits. */
+  readonly packed: readonly PackedBucket[];
   /** What is kept from step to step, by other rules than a gradient. */
   readonly states: readonly Bucket[];
   /** The bucket of the embedding table, where the stage has it. */
@@ -69,8 +78,19 @@ export class StageWeights {
         const common = { ...options, partial: undefined, speaks: true };
         return new Bucket({ ...common, specs: some, ...kinds[kind], ...more });
       });
+    const base = options.base ?? "full";
     const states = options.specs.filter(isState);
-    const weights = options.specs.filter((spec) => !isState(spec));
+    const packed = base === "full" ? [] : options.specs.filter(isPacked);
+    const weights = options.specs.filter((spec) => !isState(spec) && !packed.includes(spec));
+    this.packed =
+      base === "full"
+        ? []
+        : groupSpecs(packed, sections !== undefined).map(([kind, specs]) => {
+            const ofExpert = kind === "expert";
+            const replicas = ofExpert ? expertReplicas : options.replicas;
+            const stores = ofExpert ? options.isFirstOfExpert : isFirst;
+            return new PackedBucket({ ...options, specs, base, replicas, isFirst: stores });
+          });
     const trained = make(
       weights.filter(({ frozen }) => frozen !== true),
       {},
@@ -87,10 +107,10 @@ export class StageWeights {
       new StageSections({
         ...sections,
         sections: sections.names.map((units) =>
-          this.#gathered.filter(({ parameters }) => units.includes(unitOf(parameters[0]!.name))),
+          this.gathered.filter(({ parameters }) => units.includes(unitOf(parameters[0]!.name))),
         ),
       });
-    for (const { parameters } of [...this.#gathered, ...this.states]) {
+    for (const { parameters } of [...this.gathered, ...this.states]) {
       for (const parameter of parameters) this.#byName.set(parameter.name, parameter);
     }
   }
@@ -106,7 +126,7 @@ export class StageWeights {
   unshard(): readonly Work[] {
     this.sections?.leave();
     this.sections?.pin(true);
-    this.#gathering = this.#gathered.flatMap((bucket) => bucket.unshard() ?? []);
+    this.#gathering = this.gathered.flatMap((bucket) => bucket.unshard() ?? []);
     return this.#gathering;
   }
 
@@ -121,7 +141,7 @@ export class StageWeights {
     this.ready();
     this.sections?.leave();
     this.sections?.pin(false);
-    for (const bucket of this.#gathered) bucket.reshard();
+    for (const bucket of this.gathered) bucket.reshard();
   }
 
   /** Makes room for the gradients of a backward. */
@@ -135,8 +155,8 @@ export class StageWeights {
   }
 
   /** What is sharded outside of use. */
-  get #gathered(): readonly Bucket[] {
-    return [...this.buckets, ...this.frozen];
+  get gathered(): readonly (Bucket | PackedBucket)[] {
+    return [...this.buckets, ...this.frozen, ...this.packed];
   }
 }
 

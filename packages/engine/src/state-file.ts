@@ -2,6 +2,7 @@
 import { type Dtype, type Region, layoutSafetensors, pieceKey } from "@trireme/checkpoint";
 import type { Bytes } from "@trireme/core";
 import type { Bucket } from "./bucket.ts";
+import type { PackedBucket } from "./packed/packed-bucket.ts";
 import { type HeldPart, partsIn, readBox, storedKinds } from "./pieces.ts";
 
 /** A box of a tensor in a file. */
@@ -13,6 +14,8 @@ export interface FilePiece {
   /** Its name in the file. */
   readonly key: string;
   readonly region: Region;
+  /** Of a matrix in fewer bits: the matrix in float32 that it is made from. */
+  readonly unpacked?: HeldPart["unpacked"];
 }
 
 /** What a rank's file has; a rank to which nothing falls has no file. */
@@ -23,10 +26,14 @@ export interface StateFileLayout {
 }
 
 /** Parts that a rank stores: of each bucket the share that falls to it among those who hold the same. */
-export function storedParts(buckets: readonly Bucket[]): HeldPart[] {
-  return buckets.flatMap((bucket) =>
+export function storedParts(
+  buckets: readonly Bucket[],
+  packed: readonly PackedBucket[],
+): HeldPart[] {
+  const parts = buckets.flatMap((bucket) =>
     storedKinds.flatMap((kind) => partsIn(bucket, kind, bucket.stored)),
   );
+  return [...parts, ...packed.flatMap((bucket) => bucket.storedParts)];
 }
 
 export class StateFile {
@@ -38,12 +45,19 @@ export class StateFile {
   constructor(parts: readonly HeldPart[]) {
     const placed = parts.flatMap((part) =>
       part.boxes.map((box) => {
-        const { name, dtype, dims } = part;
+        const { name, dtype, dims, unpacked } = part;
         const { region } = box;
         return {
           part,
           box,
-          piece: { name, dtype, dims, key: pieceKey(name, region, dims), region },
+          piece: {
+            name,
+            dtype,
+            dims,
+            key: pieceKey(name, region, dims),
+            region,
+            ...(unpacked && { unpacked }),
+          },
         };
       }),
     );

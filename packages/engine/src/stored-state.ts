@@ -4,18 +4,18 @@ import {
   type Region,
   type StoredTensor,
   type TensorEntry,
-  copyRegion,
   decodeSafetensors,
-  dtypeBits,
   encodeSafetensors,
   indexFileName,
   parseCheckpointIndex,
 } from "@trireme/checkpoint";
 import { TriremeError } from "@trireme/core";
 import type { Snapshot } from "@trireme/runtime";
+import { isAdapter } from "./adapters.ts";
+import { isMaxima } from "./delayed-scaling.ts";
 import { isOptimizerState } from "./pieces.ts";
 import type { NeededTensor } from "./snapshot-files.ts";
-import { elements } from "./tensor.ts";
+import { wholeTensor } from "./whole-tensor.ts";
 
 /** A box of a tensor and its bytes, row-major, in shared memory. */
 interface StatePiece {
@@ -59,47 +59,58 @@ export function readState({ files }: Snapshot): ReadonlyMap<string, StateTensor>
   return new Map(tensors.map((tensor) => [tensor.name, tensor]));
 }
 
-/** Throws `CHECKPOINT` naming a tensor that is missing or of another type or shape. */
+/** What a snapshot may lack altogether, as one of another kind of run does: it begins anew then. */
+const beginnings: readonly (readonly [what: string, isOne: (name: string) => boolean])[] = [
+  ["adapters", isAdapter],
+  ["maxima of FP8 operands", isMaxima],
+  ["an optimizer's state", (name): boolean => isOptimizerState(name) && !isAdapter(name)],
+];
+
+/**
+ * Compares a snapshot with what a run needs; returns what it has none of, and so begins anew.
+ * @throws TriremeError `CHECKPOINT` naming a tensor that is missing or of another type or shape.
+ */
 export function checkState(
   state: ReadonlyMap<string, StateTensor>,
   needed: readonly NeededTensor[],
-): void {
-  for (const { name, dtype, dims } of needed) {
+): readonly string[] {
+  const names = [...state.keys()];
+  const absent = beginnings.filter(([, isOne]) => !names.some((name) => isOne(name)));
+  const begun = new Set<string>();
+  for (const { name, dtype, dims, unpacked } of needed) {
+    if (unpacked !== undefined && isSource(state.get(unpacked.name), unpacked.dims)) continue;
     const found = state.get(name);
-    if (found === undefined) throw missing(`${name}; is it of another model?`);
+    if (found === undefined) {
+      const kind = absent.find(([, isOne]) => isOne(name));
+      if (kind === undefined) throw missing(`${name}; is it of another model?`);
+      begun.add(kind[0]);
+      continue;
+    }
     if (found.dims.join() === dims.join() && found.dtype === dtype) continue;
     throw new TriremeError(
       "CHECKPOINT",
       `${name} is ${found.dtype} [${found.dims.join()}] in the checkpoint, but ${dtype} [${dims.join()}] in the model`,
     );
   }
+  return [...begun];
+}
+
+/** Whether a tensor is the matrix in float32 that one in fewer bits is made from. */
+function isSource(found: StateTensor | undefined, dims: readonly number[]): boolean {
+  return found?.dtype === "F32" && found.dims.join() === dims.join();
 }
 
 /**
  * The weights of a snapshot of the embedded runtime as one safetensors file of whole tensors, in the
- * names and shapes of Hugging Face's GPT-2: `model.safetensors`. The snapshot's bytes are all there
- * (`Snapshot.taken`).
+ * names and shapes of Hugging Face's GPT-2: `model.safetensors`. What is kept in fewer bits stays so. The
+ * snapshot's bytes are all there (`Snapshot.taken`).
  */
 export function wholeModel(snapshot: Snapshot): Uint8Array<ArrayBuffer> {
   const entries = [...readState(snapshot).values()]
     .filter(({ name }) => !isOptimizerState(name))
-    .map(({ name, dtype, dims, pieces }): TensorEntry => {
-      const width = dtypeBits(dtype) / 8;
-      const data = new Uint8Array(elements(dims) * width);
-      const target = { bytes: data, shape: dims, from: 0 };
-      for (const { region, bytes } of pieces) {
-        const { start, shape } = region;
-        const source = { bytes, shape, from: 0 };
-        copyRegion(
-          source,
-          dims.map(() => 0),
-          target,
-          start,
-          shape,
-          width,
-        );
-      }
-      return { name, dtype, shape: dims, data };
+    .map((tensor): TensorEntry => {
+      const { name, dtype, dims: shape } = tensor;
+      return { name, dtype, shape, data: wholeTensor(tensor) };
     });
   return encodeSafetensors(entries, { format: "pt" });
 }

@@ -46,11 +46,6 @@ export function modelWishes(m: Model): readonly Wish[] {
       "no adapter",
     ],
     ["multi-token prediction", m.prediction !== 0, "prediction 0"],
-    [
-      `adapters beside frozen weights in ${m.adapter?.base}`,
-      m.adapter !== undefined && m.adapter.base !== "full",
-      "adapter.base full",
-    ],
     ["encoders", m.encoders.length > 0, "a model without encoders"],
   ];
 }

@@ -32,6 +32,15 @@ export interface Parameter {
   readonly gradient: Tensor;
   /** Not trained: it has no gradient to be read or added to. */
   readonly frozen?: boolean;
+  /** Of a matrix in fewer bits, which has no value to be read. */
+  readonly packed?: PackedValues;
+}
+
+/** A matrix in fewer bits, [outputs, inputs]. */
+export interface PackedValues {
+  readonly dims: readonly number[];
+  /** Writes it out in float32. */
+  readonly unpack: (pointer: number) => void;
 }
 
 /** One executed operation: how to take gradients back through it. */

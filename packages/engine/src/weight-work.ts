@@ -6,7 +6,6 @@
 import type { Work } from "@trireme/collectives";
 import type { Bytes, Seconds } from "@trireme/core";
 import type { ActionKind } from "@trireme/schedulers";
-import type { Bucket } from "./bucket.ts";
 import type { CorruptionWatch } from "./corruption-watch.ts";
 import type { SpanLog } from "./span-log.ts";
 import type { StageWeights } from "./stage-weights.ts";
@@ -56,9 +55,10 @@ export class WeightWork {
     }
     const { watch } = this.#options;
     if (kind === "REDUCE_GRAD") for (const bucket of weights.buckets) watch?.gradients(bucket);
-    const moved = ({ size, reducedBytes }: Bucket): Bytes =>
-      kind === "UNSHARD" ? size * 4 : reducedBytes;
-    const bytes = weights.buckets.reduce((sum, bucket) => sum + moved(bucket), 0);
+    const bytes =
+      kind === "UNSHARD"
+        ? weights.gathered.reduce((sum, bucket) => sum + bucket.bytes, 0)
+        : weights.buckets.reduce((sum, { reducedBytes }) => sum + reducedBytes, 0);
     const begin = (): readonly Work[] =>
       kind === "UNSHARD" ? weights.unshard() : weights.reduce();
     this.follow(kind, stage, bytes, begin);

@@ -213,6 +213,7 @@ test.each([
     tensor: undefined,
     sequenceParallel: false,
     tableIsCopy: false,
+    isFirstOfExpert: true,
   });
   // Fresh weights are so small that differences drown in rounding.
   for (const parameter of parameters.buckets.flatMap((bucket) => bucket.parameters)) {

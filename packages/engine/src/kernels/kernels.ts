@@ -2,6 +2,7 @@ import type { LatentKernels } from "./latent-kernels.ts";
 import type { LowPrecisionKernels } from "./low-precision-kernels.ts";
 import { kernelModule } from "./module.ts";
 import type { OptimizerKernels } from "./optimizer-kernels.ts";
+import type { PackedKernels } from "./packed-kernels.ts";
 import type { ParallelKernels } from "./parallel-kernels.ts";
 
 /**
@@ -12,7 +13,7 @@ import type { ParallelKernels } from "./parallel-kernels.ts";
  * call and host. Operands may not overlap except where a kernel says so.
  */
 export interface Kernels
-  extends ParallelKernels, LowPrecisionKernels, LatentKernels, OptimizerKernels {
+  extends ParallelKernels, LowPrecisionKernels, LatentKernels, OptimizerKernels, PackedKernels {
   /**
    * C[m, n] = alpha * op(A)[m, k] op(B)[k, n] + beta * C; `lda`, `ldb`, `ldc` are the stored row
    * lengths. beta 0 does not read C; alpha 0 does not read A and B. `workspace` is at least

@@ -17,16 +17,21 @@ export interface LinearOptions {
   readonly exact?: boolean;
 }
 
-/** y = x·W + b for x [rows, k] and W [k, n]; with `transposed` W is [n, k] and y = x·Wᵀ. */
+/**
+ * y = x·W + b for x [rows, k] and W [k, n]; with `transposed` W is [n, k] and y = x·Wᵀ, as is a W in
+ * fewer bits, which is written out for each product.
+ */
 export function linear(
   tape: Tape,
   x: Variable,
   weight: Parameter,
-  { bias, transposed = false, exact = false, atOnce = false }: LinearOptions = {},
+  { bias, exact = false, atOnce = false, ...options }: LinearOptions = {},
 ): Variable {
   const { kernels, pool } = tape;
   const [rows, k] = matrixDims(x.value);
-  const n = weight.value.dims[transposed ? 0 : 1]!;
+  const { packed } = weight;
+  const transposed = options.transposed === true || packed !== undefined;
+  const n = (packed ?? weight.value).dims[transposed ? 0 : 1]!;
   const ldw = transposed ? k : n;
   const { format, watch }: Products = exact ? {} : tape.products;
   const y = tape.variable([rows, n]);
@@ -42,23 +47,32 @@ export function linear(
     pool.free(copy);
     return result;
   };
+  /** Lends the weight, in float32 before it is rounded. */
+  const lent = <T>(use: (pointer: number) => T): T => {
+    if (packed === undefined) return rounded(weight.value, "weight", use);
+    const whole = pool.allocate(packed.dims);
+    packed.unpack(whole.pointer);
+    const result = rounded(whole, "weight", use);
+    pool.free(whole);
+    return result;
+  };
   rounded(x.value, "input", (xs) => {
-    rounded(weight.value, "weight", (w) => {
+    lent((w) => {
       const ys = y.value.pointer;
       kernels.gemm(false, transposed, rows, n, k, 1, xs, k, w, ldw, 0, ys, n, space(rows, n, k));
     });
   });
   const shape = { m: rows, k, n };
   // The checksums are those of float32 operands.
-  const plain = !transposed && format === undefined;
-  watch?.product({ weight: weight.name, x: x.value, w: weight.value, y: y.value, shape, plain });
+  const plain = transposed || format !== undefined ? undefined : weight.value;
+  watch?.product({ weight: weight.name, x: x.value, w: plain, y: y.value, shape });
   if (bias !== undefined) kernels.addBias(y.value.pointer, bias.value.pointer, rows, n);
   format?.roundResult(kernels, y.value);
 
   const backward = {
     input: (): void => {
       rounded(gradientOf(y), "gradient", (dy) => {
-        rounded(weight.value, "weight", (w) => {
+        lent((w) => {
           tape.add(x, (dx, keep) => {
             kernels.gemm(
               false,
