@@ -1,7 +1,9 @@
-/** Memory over a long run: what a rank has used after a few steps is all it will use. */
+/** Memory: what a rank has used after a few steps is all it will use, and what the estimate says. */
 import { expect, test } from "vitest";
+import type { ModelOptions } from "@trireme/workload";
 import { deepSeek, gpt } from "../equality.ts";
-import { smallRun, trainSteps, withRuntime } from "../small-run.ts";
+import { llama, mixture, worstPeak } from "../peak.ts";
+import { type Degrees, smallRun, trainSteps, withRuntime } from "../small-run.ts";
 
 test.each([
   ["a dense model, ZeRO 3 on two stages", { dp: 2, pp: 2, zero: 3, schedule: "zb-h1" }, gpt],
@@ -16,4 +18,55 @@ test.each([
     late.forEach((bytes, rank) => expect(bytes).toBeLessThanOrEqual(early[rank]! * 1.02));
     if (form === gpt) expect(late).toEqual(early);
   });
+});
+
+const grid: readonly (readonly [Degrees, Partial<ModelOptions>?])[] = [
+  // Every axis alone.
+  [{}],
+  [{ microbatch: 4 }],
+  [{ dp: 2 }],
+  [{ dp: 4, zero: 1 }],
+  [{ dp: 4, zero: 2 }],
+  [{ dp: 4, zero: 3 }],
+  [{ dp: 2, zero: 3, overlapDataParallel: true }],
+  [{ tp: 2, microbatch: 2 }],
+  [{ tp: 2, sequenceParallel: true, microbatch: 2 }],
+  [{ tp: 4, sequenceParallel: true, microbatch: 4 }],
+  [{ cp: 2, microbatch: 2 }],
+  [{ cp: 2, contextExchange: "all-gather", microbatch: 2 }],
+  [{ cp: 2, contextExchange: "all-to-all", microbatch: 2 }],
+  // Every schedule.
+  [{ pp: 4 }],
+  [{ pp: 4, schedule: "gpipe" }],
+  [{ pp: 2, vpp: 2, schedule: "interleaved" }],
+  [{ pp: 4, schedule: "zb-h1" }],
+  [{ pp: 4, schedule: "zb-h2" }],
+  [{ pp: 2, vpp: 2, schedule: "zb-v" }],
+  [{ pp: 2, vpp: 2, schedule: "v-half" }],
+  [{ pp: 2, vpp: 2, schedule: "v-min" }],
+  [{ pp: 2, vpp: 2, schedule: "dualpipe-v" }],
+  [{ pp: 4, schedule: "dualpipe" }],
+  [{ pp: 4, schedule: "chimera" }],
+  // Recomputation.
+  [{ recompute: "full", microbatch: 4 }],
+  [{ recompute: "full", recomputeLayers: 4, microbatch: 4 }],
+  [{ recompute: "selective", microbatch: 4 }],
+  [{ pp: 2, recompute: "full", schedule: "zb-h1", microbatch: 2 }],
+  // Together, and other models.
+  [{ dp: 2, zero: 2, pp: 2, schedule: "zb-h1" }],
+  [{ dp: 2, zero: 3, pp: 2 }],
+  [{ dp: 2, zero: 3, tp: 2, sequenceParallel: true, recompute: "selective", microbatch: 2 }],
+  [{ microbatch: 2 }, llama],
+  [{ tp: 2, sequenceParallel: true, pp: 2, microbatch: 2 }, llama],
+  [{ dp: 2, zero: 3, cp: 2, microbatch: 2 }, llama],
+  [{ microbatch: 2 }, mixture],
+  [{ dp: 2, ep: 2, microbatch: 2 }, mixture],
+  [{ dp: 2, ep: 2, dispatch: "all-gather", microbatch: 2 }, mixture],
+  [{ dp: 4, ep: 2, zero: 3, microbatch: 2 }, mixture],
+];
+
+const cases = grid.map(([plan, form = {}]) => ({ plan, form, name: JSON.stringify([plan, form]) }));
+
+test.each(cases)("$name: every rank's peak is the estimate within 0.15 of it", async (of) => {
+  expect(Math.abs(await worstPeak(of.plan, of.form))).toBeLessThan(0.15);
 });
