@@ -86,6 +86,16 @@ export const benchmarks = [
         : { name: "ASTRA-sim 2 analytical", measure: inAstraSim },
   },
   {
+    id: "simulator/7b-256-shared",
+    what: "seconds to simulate that step where collectives and sends share links, in sums",
+    unit: "s",
+    better: "lower",
+    target: 1.5,
+    time: (): void => {
+      sumStep({ model: llama, plan: smallPlan, cluster: small, network: "shared" });
+    },
+  },
+  {
     id: "simulator/gpt3-12288-unfolded",
     what: "CPU seconds to simulate the same step with every rank an actor, in sums",
     unit: "s",

@@ -1,3 +1,5 @@
+export { type ProgramNetworkOptions, programNetwork } from "./network/program-network.ts";
+export { type SharedNetwork, type SharedRoute } from "./program/shared-ways.ts";
 export { SharedCores } from "./program/shared-cores.ts";
 export { type SharedHost } from "./program/core-pools.ts";
 export { type Label } from "./program/label.ts";

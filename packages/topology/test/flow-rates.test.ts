@@ -84,6 +84,62 @@ test("rates after any changes are those of progressive filling from nothing", ()
   );
 });
 
+const weighted = fc.uniqueArray(
+  fc.record({
+    link: fc.integer({ min: 0, max: links - 1 }),
+    weight: fc.integer({ min: 1, max: 8 }).map((n) => n / 4),
+  }),
+  { selector: ({ link }) => link, minLength: 1, maxLength: 4 },
+);
+
+test("flows with weights fill links by them, and none could be faster without a slower one slowing", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 1, max: 20 }), { minLength: links, maxLength: links }),
+      fc.array(fc.tuple(weighted, fc.boolean()), { minLength: 1, maxLength: 12 }),
+      (capacity, list) => {
+        const rates = new FlowRates(capacity);
+        const flows = list.map(([ways, stays]) => ({
+          ways,
+          stays,
+          id: rates.add(
+            ways.map((w) => w.link),
+            ways.map((w) => w.weight),
+          ),
+        }));
+        for (const { id, stays } of flows) if (!stays) rates.remove(id);
+        const kept = flows.filter(({ stays }) => stays);
+        // Flows of now alone are told, and each once.
+        const told = [...rates.changed()].sort((a, b) => a - b);
+        expect(told).toEqual(kept.map(({ id }) => id));
+        expect(rates.changed().size).toBe(0);
+        const on = (link: number): { rate: number; weight: number }[] =>
+          kept.flatMap(({ id, ways }) =>
+            ways
+              .filter((w) => w.link === link)
+              .map(({ weight }) => ({ rate: rates.rate(id), weight })),
+          );
+        const load = (link: number): number =>
+          on(link).reduce((sum, { rate, weight }) => sum + rate * weight, 0);
+        for (let link = 0; link < links; link++) {
+          expect(load(link)).toBeLessThan(capacity[link]! * (1 + 1e-9));
+        }
+        for (const { id, ways } of kept) {
+          const rate = rates.rate(id);
+          // A full link on which no flow is faster holds each (max-min fairness).
+          const held = ways.some(
+            ({ link }) =>
+              load(link) > capacity[link]! * (1 - 1e-9) &&
+              on(link).every((other) => other.rate <= rate * (1 + 1e-9)),
+          );
+          expect(held).toBe(true);
+        }
+      },
+    ),
+  );
+  expect(() => new FlowRates([1]).add([0], [0])).toThrow("weight 0 on link 0");
+});
+
 test("the textbook case: a long flow shares two links with two short ones", () => {
   const rates = new FlowRates([10, 4]);
   const long = rates.add([0, 1]);

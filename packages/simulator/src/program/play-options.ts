@@ -2,6 +2,7 @@
 import type { Seconds } from "@trireme/core";
 import type { SharedHost } from "./core-pools.ts";
 import type { Jitter } from "./jitter.ts";
+import type { SharedNetwork } from "./shared-ways.ts";
 
 /** How a program is played. */
 export interface PlayOptions {
@@ -11,6 +12,8 @@ export interface PlayOptions {
   readonly speed?: ArrayLike<number>;
   /** Random variation of computing; none when left out. */
   readonly jitter?: Jitter;
+  /** Links that messages and collectives share; each has ways of its own when left out. */
+  readonly network?: SharedNetwork;
   /** Name of a rank in messages; its own number when left out. */
   readonly rankOf?: ArrayLike<number>;
   /** Filled with times as the program is played, when given. */

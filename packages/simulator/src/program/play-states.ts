@@ -4,8 +4,6 @@
 export interface MessageStates {
   /** 1 when it has arrived. */
   readonly arrived: Uint8Array;
-  /** When it left. */
-  readonly start: Float64Array;
   /** Where spans are linked: when it arrived, the span before it on its sender, -1 for none, and its span at its receiver. */
   readonly end: Float64Array;
   readonly sent: Int32Array;
@@ -28,7 +26,6 @@ export function messageStates(count: number, links: boolean): MessageStates {
   const linked = links ? count : 0;
   return {
     arrived: new Uint8Array(count),
-    start: new Float64Array(count),
     end: new Float64Array(linked),
     sent: new Int32Array(linked).fill(-1),
     received: new Int32Array(linked),

@@ -6,7 +6,9 @@ import { EventQueue } from "@trireme/core";
 import { Causes } from "./causes.ts";
 import { CorePools } from "./core-pools.ts";
 import { requireFinished } from "./deadlock.ts";
+import { OwnWays, type Ways } from "./own-ways.ts";
 import { Pace } from "./pace.ts";
+import { eventBits, events, playEvent } from "./play-event.ts";
 import type { Observed, PlayOptions, Played } from "./play-options.ts";
 import { type Instructions, opcode, placeOf } from "./instructions.ts";
 import type { Program } from "./program.ts";
@@ -17,10 +19,8 @@ import {
   messageStates,
 } from "./play-states.ts";
 import type { Recorder } from "./recorder.ts";
+import { SharedWays } from "./shared-ways.ts";
 import { CollectiveStreams } from "./streams.ts";
-
-// What an event means: payload = number × 4 + event.
-const event = { computed: 0, arrived: 1, collected: 2, cores: 3 } as const;
 
 export class Player {
   readonly #program: Program;
@@ -39,8 +39,7 @@ export class Player {
   readonly #causes: Causes;
   readonly #pace: Pace;
   readonly #computeStart: Float64Array;
-  /** When a way out is free. */
-  readonly #egressFree: Float64Array;
+  readonly #ways: Ways;
   readonly #message: MessageStates;
   /** Message or collective a rank waits for; -1: none. */
   readonly #waitsMessage: Int32Array;
@@ -67,7 +66,11 @@ export class Player {
     this.#causes = new Causes(recorder, ranks);
     this.#pace = new Pace(this.#code, options);
     this.#computeStart = new Float64Array(ranks);
-    this.#egressFree = new Float64Array(ranks);
+    const { network } = options;
+    this.#ways =
+      network === undefined
+        ? new OwnWays(program, this.#queue)
+        : new SharedWays(program, this.#queue, network);
     this.#message = messageStates(this.#messages.from.length, recorder.links);
     this.#waitsMessage = new Int32Array(ranks).fill(-1);
     this.#waitsCollective = new Int32Array(ranks).fill(-1);
@@ -78,25 +81,30 @@ export class Player {
 
   run(): Played {
     const queue = this.#queue;
-    let events = 0;
+    let count = 0;
     for (let rank = 0; rank < this.#position.length; rank++) this.#proceed(rank);
+    this.#ways.settle();
     while (queue.size > 0) {
       const payload = queue.pop();
-      const id = payload >> 2;
-      events++;
-      switch (payload & 3) {
-        case event.computed:
+      const id = payload >> eventBits;
+      count++;
+      switch (payload & (2 ** eventBits - 1)) {
+        case events.computed:
           this.#computed(id);
           break;
-        case event.arrived:
+        case events.arrived:
           this.#hasArrived(id);
           break;
-        case event.collected:
+        case events.collected:
           this.#collected(id);
           break;
-        default:
+        case events.cores:
           this.#coresEvent(id);
+          break;
+        default:
+          this.#ways.moved(id);
       }
+      if (queue.next > queue.now) this.#ways.settle();
     }
     requireFinished(this.#program, this.#code, {
       position: this.#position,
@@ -104,7 +112,7 @@ export class Player {
       waitsCollective: this.#waitsCollective,
       nameOf: (rank) => this.#rankOf?.[rank] ?? rank,
     });
-    return { events, end: queue.now };
+    return { events: count, end: queue.now };
   }
 
   /** Runs a rank until it computes, waits or is over. */
@@ -153,7 +161,7 @@ export class Player {
           const time = this.#program.times()[id]!;
           if (time <= now) break;
           position[rank] = i;
-          this.#queue.push(time, rank * 4 + event.computed);
+          this.#queue.push(time, playEvent(rank, "computed"));
           return;
         }
         default:
@@ -176,7 +184,7 @@ export class Player {
     const time = this.#works.duration[work]! * this.#pace.factor(rank, i);
     const pool = this.#pools === undefined ? -1 : this.#pools.poolOf(rank);
     if (pool < 0) {
-      this.#queue.push(now + time, rank * 4 + event.computed);
+      this.#queue.push(now + time, playEvent(rank, "computed"));
     } else {
       this.#pools!.start(pool, now, rank, time);
       this.#scheduleCores(pool);
@@ -198,12 +206,8 @@ export class Player {
   }
 
   #send(rank: number, id: number): void {
-    const start = Math.max(this.#queue.now, this.#egressFree[rank]!);
-    const free = start + this.#messages.duration[id]!;
-    this.#egressFree[rank] = free;
-    this.#message.start[id] = start;
     if (this.#links) this.#message.sent[id] = this.#causes.last(rank);
-    this.#queue.push(free + this.#messages.latency[id]!, id * 4 + event.arrived);
+    this.#ways.send(rank, id);
   }
 
   #hasArrived(id: number): void {
@@ -212,7 +216,7 @@ export class Player {
     const { now } = this.#queue;
     const sender = from[id]!;
     const receiver = to[id]!;
-    const start = this.#message.start[id]!;
+    const start = this.#ways.left[id]!;
     const sent = recorder.span(sender, send[id]!, start, now);
     const got = recorder.span(receiver, receive[id]!, start, now);
     this.#message.arrived[id] = 1;
@@ -249,7 +253,7 @@ export class Player {
     const { now } = this.#queue;
     this.#collective.cause[id] = cause;
     this.#collective.start[id] = now;
-    this.#queue.push(now + this.#collectives.duration[id]!, id * 4 + event.collected);
+    this.#ways.collect(id);
   }
 
   #collected(id: number): void {
@@ -281,7 +285,7 @@ export class Player {
   #scheduleCores(pool: number): void {
     const { now } = this.#queue;
     const next = this.#pools!.next(pool);
-    if (next < Infinity) this.#queue.push(Math.max(next, now), pool * 4 + event.cores);
+    if (next < Infinity) this.#queue.push(Math.max(next, now), playEvent(pool, "cores"));
   }
 
   #coresEvent(pool: number): void {

@@ -2,6 +2,7 @@
 import { type Seconds, TriremeError } from "@trireme/core";
 import { type Cluster, hostIndex, hostOf } from "@trireme/topology";
 import { type Plan, boundaryBytes, ranks } from "@trireme/workload";
+import { programNetwork } from "../network/program-network.ts";
 import type { Jitter } from "../program/jitter.ts";
 import type { PlayOptions } from "../program/play-options.ts";
 import type { Program } from "../program/program.ts";
@@ -24,6 +25,12 @@ export interface SimulateOptions extends PricedPlan {
    * give each its own); the cost model's 17 % when left out. The slow-down is drawn as exposed.
    */
   readonly communicationMultiprocessors?: number;
+  /**
+   * Whether collectives and messages that are under way at once slow each other where they share links
+   * of the cluster (devices' ports, NICs, cables), by max-min rates. "own", each on ways of its own, is
+   * the default; "shared" simulates every rank.
+   */
+  readonly network?: "own" | "shared";
   /** Speed of each rank's computing: 1 as priced, 0.9 a tenth slower. By rank of the plan. */
   readonly speed?: (rank: number) => number;
   /** Random variation of every computation, by simulated rank: with it every rank is simulated. */
@@ -61,7 +68,8 @@ export function simulatedStep(o: SimulateOptions): SimulatedStep {
   const packed = o.lengths === undefined ? undefined : packedAttention(o.lengths, { plan, layout });
   const hosts = sharedHosts(cluster, plan);
   const ranksOf = (): SimulatedRanks => {
-    if (o.unfold === true || hosts.length > 0 || o.jitter !== undefined) return unfolded(layout);
+    const every = o.unfold === true || o.network === "shared" || o.jitter !== undefined;
+    if (every || hosts.length > 0) return unfolded(layout);
     return fold(layout, differences(o, layout));
   };
   const simulated = ranksOf();
@@ -78,13 +86,15 @@ export function simulatedStep(o: SimulateOptions): SimulatedStep {
       ? {}
       : { variation: { ...uneven, ...packed } }),
   });
+  const program = stepProgram(description);
   return {
     layout,
     ranks: simulated,
     description,
-    program: stepProgram(description),
+    program,
     play: {
       rankOf: simulated.rankOf,
+      ...(o.network === "shared" ? { network: programNetwork({ cluster, program }) } : {}),
       ...(o.jitter === undefined ? {} : { jitter: o.jitter }),
       ...(o.speed === undefined ? {} : { speed: speeds(o.speed, simulated.rankOf) }),
       ...(hosts.length === 0
