@@ -22,14 +22,14 @@ export type FoundBackend =
 /**
  * `wasm`: the kernels, the same bits everywhere. `fused`: WebAssembly with fused multiply-adds, an
  * error where the JavaScript engine has none. `native`: products of the system's OpenBLAS, an error
- * without. `auto`: the fastest that there is of each.
+ * without, and `fused` for the rest where there is that. `auto`: the fastest that there is of each.
  */
 export type GemmChoice = "wasm" | "fused" | "native" | "auto";
 
-/** Ways to find a backend, fastest last: a later one's kernels replace an earlier one's. */
+/** Ways to find a backend; a later one's kernels replace an earlier one's. */
 const finders = { fused: fusedKernels, native: openBlas };
 
-/** The kernels with those of the backend that was chosen. */
+/** The kernels with those of the backends up to the one that was chosen. */
 export function withBackend(
   kernels: Kernels,
   memory: WebAssembly.Memory,
@@ -37,12 +37,13 @@ export function withBackend(
 ): Kernels {
   if (choice === "wasm") return kernels;
   const chosen = { ...kernels };
-  for (const find of choice === "auto" ? Object.values(finders) : [finders[choice]]) {
+  for (const [name, find] of Object.entries(finders)) {
     const found = find(memory);
     if (found.ok) {
       const { name: _, ...offered } = found.backend;
       Object.assign(chosen, offered);
-    } else if (choice !== "auto") throw found.error;
+    } else if (name === choice) throw found.error;
+    if (name === choice) break;
   }
   return chosen;
 }
