@@ -1,8 +1,9 @@
 /** The model and the plan of a corpus row, or what keeps it from being described. */
 import { type ModelOptions, type PlanOptions } from "@trireme/workload";
 import { bridgePlan } from "./bridge-recipes.ts";
+import { latentOf, modelOf } from "./corpus-model.ts";
 import { type CorpusRow, number, object, text } from "./corpus-row.ts";
-import { nemoPlan } from "./nemo-recipes.ts";
+import { densePlan, nemoPlan } from "./dgxc-scripts.ts";
 
 /** What the row trains and how; a string says why it is not described. */
 export interface Described {
@@ -35,100 +36,6 @@ function notCovered(row: CorpusRow): string | undefined {
     return "not covered: sliding window, parallel block";
   if (text(row.parallel, "cpu_offload") === "true") return "not covered: offloading";
   return undefined;
-}
-
-function modelOf(row: CorpusRow): ModelOptions | string {
-  const f = row.model;
-  const [layers, hidden, heads, vocab, sequence] = [
-    "layers",
-    "hidden",
-    "heads",
-    "vocab",
-    "seq",
-  ].map((k) => number(f, k));
-  for (const [key, value] of Object.entries({ layers, hidden, heads, vocab, seq: sequence })) {
-    if (value === undefined) return `missing: ${key}`;
-  }
-  const mixture = object(f, "moe");
-  for (const key of mixture === undefined ? [] : ["experts", "topk"]) {
-    if (number(mixture!, key) === undefined) return `missing: ${key}`;
-  }
-  const act = text(f, "act");
-  const gated = act === "swiglu" || act === "geglu";
-  const kvHeads = number(f, "kv_heads");
-  const ffn = number(f, "ffn");
-  const headDim = number(f, "head_dim");
-  const latent = latentOf(text(f, "attn"));
-  const experts = expertsOf(row, ffn ?? 4 * hidden!);
-  return {
-    name: text(f, "name"),
-    layers: layers!,
-    hidden: hidden!,
-    heads: heads!,
-    vocab: vocab!,
-    context: sequence!,
-    activation:
-      act === "geglu"
-        ? "geglu"
-        : gated
-          ? "swiglu"
-          : act === "squared_relu"
-            ? "squared-relu"
-            : "gelu",
-    norm: gated ? "rmsnorm" : "layernorm",
-    position: !gated && act !== "squared_relu" ? "learned" : "rotary",
-    bias: !gated && act !== "squared_relu",
-    tied: text(f, "tied") === "" ? !gated : text(f, "tied") === "true",
-    ...(kvHeads === undefined ? {} : { kvHeads }),
-    ...(ffn === undefined ? {} : { ffn }),
-    ...(headDim === undefined || latent !== undefined ? {} : { headDim }),
-    ...(latent === undefined ? {} : { latent }),
-    ...(experts === undefined ? {} : { experts }),
-    prediction: predictionOf(row),
-  };
-}
-
-/** "mla(q_lora=1536,kv_lora=512,nope=128,rope=64,v=128)"; undefined for anything else. */
-function latentOf(attention: string): ModelOptions["latent"] {
-  if (!attention.startsWith("mla(")) return undefined;
-  const width = (key: string): number | undefined => {
-    const found = new RegExp(`[(,]${key}=(\\d+)`).exec(attention)?.[1];
-    return found === undefined ? undefined : Number(found);
-  };
-  const [keyValueRank, nopeDim, ropeDim, valueDim] = ["kv_lora", "nope", "rope", "v"].map(width);
-  if (
-    keyValueRank === undefined ||
-    nopeDim === undefined ||
-    ropeDim === undefined ||
-    valueDim === undefined
-  ) {
-    return undefined;
-  }
-  return { queryRank: width("q_lora") ?? 0, keyValueRank, nopeDim, ropeDim, valueDim };
-}
-
-function expertsOf(row: CorpusRow, ffn: number): ModelOptions["experts"] {
-  const e = object(row.model, "moe");
-  if (e === undefined) return undefined;
-  const count = number(e, "experts");
-  const active = number(e, "topk");
-  if (count === undefined || active === undefined) return undefined;
-  const own = number(e, "ffn") ?? ffn;
-  return {
-    count,
-    active,
-    ffn: own,
-    sharedFfn: number(e, "shared_ffn") ?? (number(e, "shared") ?? 0) * own,
-    denseLayers: number(e, "dense_layers") ?? 0,
-    every: number(e, "every") ?? 1,
-  };
-}
-
-/** DeepSeek-V3 costs 249.7 GFLOP a token without its prediction module and about 260 with it, by Megatron-Bridge's count. */
-function predictionOf(row: CorpusRow): number {
-  const counted = number(row.derived, "gflops_per_token") ?? 0;
-  const stated = number(row.parallel, "mtp_layers") ?? number(row.model, "mtp_layers");
-  return stated ?? (text(row.model, "name") === "deepseek-v3" && counted > 255 ? 1 : 0);
 }
 
 /** "capacity factor 2": what an expert takes at most, and is padded to. */
@@ -210,7 +117,7 @@ function planOf(row: CorpusRow): PlanOptions | string {
     sequenceParallel:
       text(f, "sp") === "true" || (tp > 1 && object(row.model, "moe") !== undefined),
     zero: zeroStage(row),
-    recompute: recomputation(text(f, "recompute")),
+    ...recomputation(row),
     flashAttention:
       text(f, "transformer_impl") !== "local" &&
       !/unfused|fused softmax|megatron-lm default|torch \(/.test(text(f, "attention_impl")),
@@ -219,6 +126,7 @@ function planOf(row: CorpusRow): PlanOptions | string {
     ...flashGeneration(row),
     ...precisions(text(f, "precision")),
     ...conventions(text(f, "framework")),
+    ...densePlan(row),
     ...fusion(row),
     ...overlap,
     ...expertPlan(row, tp),
@@ -258,15 +166,22 @@ function zeroStage(row: CorpusRow): 0 | 1 | 2 | 3 {
   return stage.startsWith("1") ? 1 : 0;
 }
 
-function recomputation(
-  stated: string,
-): "none" | "selective" | "operators" | "rematerialise" | "full" {
-  if (stated.startsWith("full")) return "full";
-  if (/moe_act|layernorm|norm,act/.test(stated)) return "rematerialise";
-  if (/selective \((per-)?op|selective op/.test(stated)) return "operators";
+function recomputation(row: CorpusRow): Pick<PlanOptions, "recompute" | "recomputeLayers"> {
+  const stated = text(row.parallel, "recompute");
+  const layers = number(row.model, "layers") ?? 0;
+  if (/every 2nd/.test(stated)) return { recompute: "full", recomputeLayers: layers >> 1 };
+  if (/fraction of blocks/.test(stated)) {
+    // Recomputing a block costs its forward again, a third of its products.
+    const [hfu, mfu] = [number(row.measured, "hfu"), number(row.measured, "mfu")];
+    const share = hfu === undefined || mfu === undefined ? 0 : Math.min(1, 3 * (hfu / mfu - 1));
+    return { recompute: "full", recomputeLayers: Math.round(layers * share) };
+  }
+  if (stated.startsWith("full")) return { recompute: "full" };
+  if (/moe_act|layernorm|norm,act/.test(stated)) return { recompute: "rematerialise" };
+  if (/selective \((per-)?op|selective op/.test(stated)) return { recompute: "operators" };
   return /selective( \(attention core\)|:core_attn|\? \(not stated\))?$/.test(stated)
-    ? "selective"
-    : "none";
+    ? { recompute: "selective" }
+    : {};
 }
 
 function precisions(stated: string): Partial<PlanOptions> {

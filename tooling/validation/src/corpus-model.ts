@@ -1,0 +1,98 @@
+/** The model of a corpus row, or what keeps it from being described. */
+import type { ModelOptions } from "@trireme/workload";
+import { type CorpusRow, number, object, text } from "./corpus-row.ts";
+
+/** Describes a row's model; a missing field comes back as "missing: field". */
+export function modelOf(row: CorpusRow): ModelOptions | string {
+  const f = row.model;
+  const [layers, hidden, heads, vocab, sequence] = [
+    "layers",
+    "hidden",
+    "heads",
+    "vocab",
+    "seq",
+  ].map((k) => number(f, k));
+  for (const [key, value] of Object.entries({ layers, hidden, heads, vocab, seq: sequence })) {
+    if (value === undefined) return `missing: ${key}`;
+  }
+  const mixture = object(f, "moe");
+  for (const key of mixture === undefined ? [] : ["experts", "topk"]) {
+    if (number(mixture!, key) === undefined) return `missing: ${key}`;
+  }
+  const act = text(f, "act");
+  const gated = act === "swiglu" || act === "geglu";
+  const kvHeads = number(f, "kv_heads");
+  const ffn = number(f, "ffn");
+  const headDim = number(f, "head_dim");
+  const latent = latentOf(text(f, "attn"));
+  const experts = expertsOf(row, ffn ?? 4 * hidden!);
+  return {
+    name: text(f, "name"),
+    layers: layers!,
+    hidden: hidden!,
+    heads: heads!,
+    vocab: vocab!,
+    context: sequence!,
+    activation:
+      act === "geglu"
+        ? "geglu"
+        : gated
+          ? "swiglu"
+          : act === "squared_relu"
+            ? "squared-relu"
+            : "gelu",
+    norm: gated ? "rmsnorm" : "layernorm",
+    position: !gated && act !== "squared_relu" ? "learned" : "rotary",
+    bias: !gated && act !== "squared_relu",
+    tied: text(f, "tied") === "" ? !gated : text(f, "tied") === "true",
+    ...(kvHeads === undefined ? {} : { kvHeads }),
+    ...(ffn === undefined ? {} : { ffn }),
+    ...(headDim === undefined || latent !== undefined ? {} : { headDim }),
+    ...(latent === undefined ? {} : { latent }),
+    ...(experts === undefined ? {} : { experts }),
+    prediction: predictionOf(row),
+  };
+}
+
+/** "mla(q_lora=1536,kv_lora=512,nope=128,rope=64,v=128)"; undefined for anything else. */
+export function latentOf(attention: string): ModelOptions["latent"] {
+  if (!attention.startsWith("mla(")) return undefined;
+  const width = (key: string): number | undefined => {
+    const found = new RegExp(`[(,]${key}=(\\d+)`).exec(attention)?.[1];
+    return found === undefined ? undefined : Number(found);
+  };
+  const [keyValueRank, nopeDim, ropeDim, valueDim] = ["kv_lora", "nope", "rope", "v"].map(width);
+  if (
+    keyValueRank === undefined ||
+    nopeDim === undefined ||
+    ropeDim === undefined ||
+    valueDim === undefined
+  ) {
+    return undefined;
+  }
+  return { queryRank: width("q_lora") ?? 0, keyValueRank, nopeDim, ropeDim, valueDim };
+}
+
+function expertsOf(row: CorpusRow, ffn: number): ModelOptions["experts"] {
+  const e = object(row.model, "moe");
+  if (e === undefined) return undefined;
+  const count = number(e, "experts");
+  const active = number(e, "topk");
+  if (count === undefined || active === undefined) return undefined;
+  const own = number(e, "ffn") ?? ffn;
+  return {
+    count,
+    active,
+    ffn: own,
+    sharedFfn: number(e, "shared_ffn") ?? (number(e, "shared") ?? 0) * own,
+    denseLayers: number(e, "dense_layers") ?? 0,
+    every: number(e, "every") ?? 1,
+  };
+}
+
+/** DeepSeek-V3 costs 249.7 GFLOP a token without its prediction module and about 260 with it, by Megatron-Bridge's count. */
+function predictionOf(row: CorpusRow): number {
+  const counted = number(row.derived, "gflops_per_token") ?? 0;
+  const stated = number(row.parallel, "mtp_layers") ?? number(row.model, "mtp_layers");
+  return stated ?? (text(row.model, "name") === "deepseek-v3" && counted > 255 ? 1 : 0);
+}
