@@ -1,15 +1,13 @@
 /** A rank with a memory of its own, from what its thread was given. */
 import type { Communicator } from "@trireme/collectives";
 import type { Seconds } from "@trireme/core";
-import { defineMesh } from "@trireme/topology";
-import { axes } from "@trireme/workload";
 import { withBackend } from "./kernels/gemm-backend.ts";
 import { HostMemory } from "./host-place.ts";
 import { type Kernels, createKernels } from "./kernels/kernels.ts";
-import { planSchedule } from "./plan-schedule.ts";
 import { Pool } from "./pool.ts";
 import type { RankSeed } from "./protocol.ts";
 import { createRankMemory } from "./rank-memory.ts";
+import { rankPlace } from "./rank-place.ts";
 import { Rank } from "./rank.ts";
 
 /** A rank, and the memory of its tensors. */
@@ -45,8 +43,7 @@ export function buildRank(
     withBackend(createKernels(of), of, seed.gemm);
   const rank = new Rank({
     ...seed,
-    mesh: defineMesh(axes(seed.plan)),
-    schedule: planSchedule(seed.plan),
+    place: rankPlace(seed.model, seed.plan, communicator.rank),
     communicator,
     kernels: kernelsOf(memory),
     host: seed.plan.offload === "optimizer" ? new HostMemory(kernelsOf) : undefined,

@@ -29,7 +29,7 @@ import { createGate, openGate } from "./start-gate.ts";
 import { SnapshotFiles } from "./snapshot-files.ts";
 import { spansOf } from "./span-log.ts";
 import { checkState, readState } from "./stored-state.ts";
-import { checkPlan } from "./supported-plan.ts";
+import { checkBeside, checkPlan } from "./supported-plan.ts";
 
 type Reply<K extends Value["kind"]> = Extract<Value, { kind: K }>;
 
@@ -61,6 +61,7 @@ class Embedded implements EmbeddedRuntime {
     if (this.#run !== undefined) throw new TriremeError("STARTED", "the runtime has been started");
     const { model, plan, optimizer, seed } = run;
     checkPlan(model, plan);
+    checkBeside(plan, optimizer.kind, this.#options.fp8Scaling);
     const count = ranks(plan);
     if ((this.#options.gemm ?? "wasm") !== "wasm") chooseOpenBlasCore();
     const {

@@ -1,11 +1,11 @@
 /** Text generation through the pipeline as it stands: no rank needs more than its own stages. */
-import type { Communicator } from "@trireme/collectives";
 import { type Rng, createRng } from "@trireme/core";
 import type { Model, Stage } from "@trireme/workload";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Parallel } from "./parallel.ts";
 import type { Pool } from "./pool.ts";
 import type { Products } from "./products.ts";
+import type { StageBoundary } from "./staged/stage-boundary.ts";
 import type { StageWeights } from "./stage-weights.ts";
 import { Tape, type Variable } from "./tape.ts";
 import { view } from "./tensor.ts";
@@ -34,16 +34,16 @@ interface Generator extends GenerateOptions {
   readonly experts: NonNullable<StageOptions["experts"]>;
   /** Rows of the vocabulary on each of the ranks that share it out. */
   readonly vocabParts: readonly number[];
-  readonly communicator: Communicator;
+  readonly boundary: StageBoundary;
   readonly kernels: Kernels;
   readonly pool: Pool;
 }
 
 /** The new tokens at the rank that holds the head; elsewhere an empty array. */
 export function generate(o: Generator): Int32Array {
-  const { communicator, rankOfStage, model } = o;
-  const [first, last] = [rankOfStage[0]!, rankOfStage.at(-1)!];
-  const { rank } = communicator;
+  const { boundary, rankOfStage, model, stages } = o;
+  const last = rankOfStage.length - 1;
+  const [embeds, heads] = [stages.some((s) => s.embedding), stages.some((s) => s.head)];
   const tokens = Int32Array.from([...o.prompt, ...new Int32Array(o.count)]);
   const rng = createRng(o.seed);
   for (let length = o.prompt.length; length < tokens.length; length++) {
@@ -51,17 +51,17 @@ export function generate(o: Generator): Int32Array {
     const from = Math.max(0, length - model.context);
     const logits = forward(o, tokens.subarray(from, length));
     if (logits !== undefined) tokens[length] = sample(logits, o.temperature, rng);
-    if (first === last) continue;
+    if (embeds === heads) continue;
     const next = tokens.subarray(length, length + 1);
-    if (rank === last) communicator.send(next, first).wait();
-    if (rank === first) communicator.receive(next, last).wait();
+    if (heads) boundary.send(next, 0, false).wait();
+    if (embeds) boundary.receive(next, last, false);
   }
-  return rank === last ? tokens.slice(o.prompt.length) : new Int32Array(0);
+  return heads ? tokens.slice(o.prompt.length) : new Int32Array(0);
 }
 
 /** One pass through the rank's stages; the last token's logits [vocab] at the head. */
 function forward(o: Generator, window: Int32Array): Float32Array | undefined {
-  const { model, kernels, pool, communicator, rankOfStage, weights } = o;
+  const { model, kernels, pool, boundary, rankOfStage, weights } = o;
   const { memory } = pool;
   const sequence = window.length;
   const tape = new Tape(kernels, pool, false, o.products);
@@ -75,7 +75,7 @@ function forward(o: Generator, window: Int32Array): Float32Array | undefined {
     const [before, here, after] = [-1, 0, 1].map((d) => rankOfStage[stage.stage + d]);
     if (!stage.embedding && before !== here) {
       hidden = tape.variable([sequence, model.hidden], false);
-      communicator.receive(view(memory, hidden.value), before!).wait();
+      boundary.receive(view(memory, hidden.value), stage.stage - 1, false);
     }
     const pieces = [{ start: 0, count: sequence }];
     const input = { batch: 1, pieces, tokens: ids, hidden };
@@ -86,7 +86,8 @@ function forward(o: Generator, window: Int32Array): Float32Array | undefined {
       input,
     );
     if (stage.head) logits = allLogits(o, view(memory, output.value));
-    else if (after !== here) communicator.send(view(memory, output.value), after!).wait();
+    else if (after !== here)
+      boundary.send(view(memory, output.value), stage.stage + 1, false).wait();
     hidden = output;
   }
   tape.release();

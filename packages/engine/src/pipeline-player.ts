@@ -3,7 +3,7 @@
  * decision. Microbatches in flight are kept by stage and index until their last pass and their last
  * message are done, in whatever order the schedule brings them.
  */
-import type { Communicator, Work } from "@trireme/collectives";
+import type { Work } from "@trireme/collectives";
 import { type Flops, type Seconds, TriremeError } from "@trireme/core";
 import type { Action, ActionKind } from "@trireme/schedulers";
 import type { Model, Plan, Stage } from "@trireme/workload";
@@ -13,6 +13,7 @@ import type { Products } from "./products.ts";
 import type { StageCompute, StageFlight } from "./stage-compute.ts";
 import type { SpanLog } from "./span-log.ts";
 import { stageFlops } from "./stage-flops.ts";
+import type { StageBoundary } from "./staged/stage-boundary.ts";
 import type { StageWeights } from "./stage-weights.ts";
 import { Tape, type Variable, gradientOf } from "./tape.ts";
 import { type Tensor, view } from "./tensor.ts";
@@ -35,7 +36,7 @@ export interface PlayerOptions {
   readonly products: Products;
   /** Rows of a boundary between stages: one microbatch's tokens, or the rank's part of them. */
   readonly boundaryRows: number;
-  readonly communicator: Communicator;
+  readonly boundary: StageBoundary;
   readonly kernels: Kernels;
   readonly pool: Pool;
 }
@@ -110,19 +111,19 @@ export class PipelinePlayer {
 
   /** Any action but F; returns the bytes it moves between ranks. */
   #play(flight: Flight, kind: ActionKind): number {
-    const { communicator, pool, rankOfStage } = this.#options;
+    const { boundary, pool, plan } = this.#options;
     const { stage: number } = flight.stage;
     switch (kind) {
       case "RECV_F": {
         const input = this.#boundary(flight);
         flight.input = input;
-        communicator.receive(view(pool.memory, input.value), rankOfStage[number - 1]!).wait();
+        boundary.receive(view(pool.memory, input.value), number - 1, plan.sequenceParallel);
         return input.value.size * 4;
       }
       case "RECV_B": {
         const output = flight.output!;
         output.gradient = flight.tape.allocate(output.value.dims);
-        communicator.receive(view(pool.memory, output.gradient), rankOfStage[number + 1]!).wait();
+        boundary.receive(view(pool.memory, output.gradient), number + 1, plan.sequenceParallel);
         return output.gradient.size * 4;
       }
       case "SEND_F":
@@ -186,8 +187,8 @@ export class PipelinePlayer {
   }
 
   #send(flight: Flight, tensor: Tensor, to: number): number {
-    const { communicator, pool, rankOfStage } = this.#options;
-    flight.sends.push(communicator.send(view(pool.memory, tensor), rankOfStage[to]!));
+    const { boundary, pool, plan } = this.#options;
+    flight.sends.push(boundary.send(view(pool.memory, tensor), to, plan.sequenceParallel));
     flight.sent = to < flight.stage.stage || !flight.training;
     return tensor.size * 4;
   }

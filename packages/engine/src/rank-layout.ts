@@ -7,6 +7,7 @@ import { contextPieces } from "./context-pieces.ts";
 import type { ExpertShares } from "./expert-specs.ts";
 import type { Share } from "./spec-parts.ts";
 import type { Range } from "./slice.ts";
+import type { PieceSum } from "./staged/piece-sums.ts";
 
 /** A stage on a rank, under its number in the schedule, and who else holds its weights. */
 interface HeldStage {
@@ -48,6 +49,8 @@ export interface RankLayout {
   readonly context: number;
   /** Pairs of stages that hold the two copies of a tied table: one for each direction. */
   readonly ties: readonly { readonly embedding: number; readonly head: number }[];
+  /** Where pipelines differ, what it sums with whom; left out, all it holds with its replicas. */
+  readonly sums?: readonly PieceSum[];
 }
 
 /** The place of world rank `rank`. Throws `ENGINE_PLAN` where both copies of a stage meet on one rank. */

@@ -1,8 +1,7 @@
 /** One rank of a training run: its share of the model, and what it does in a step. */
 import type { Communicator } from "@trireme/collectives";
 import type { Seconds } from "@trireme/core";
-import { type Action, type Schedule, actionsOf } from "@trireme/schedulers";
-import type { Mesh } from "@trireme/topology";
+import { type Action, actionsOf } from "@trireme/schedulers";
 import type { Model, Plan, Stage } from "@trireme/workload";
 import type { Bucket } from "./bucket.ts";
 import { type CorruptionOptions, CorruptionWatch } from "./corruption-watch.ts";
@@ -22,11 +21,13 @@ import { PipelinePlayer } from "./pipeline-player.ts";
 import type { Pool } from "./pool.ts";
 import { type Fp8Scaling, planFormat } from "./product-format.ts";
 import type { Products } from "./products.ts";
-import { type RankLayout, rankLayout } from "./rank-layout.ts";
+import type { RankLayout } from "./rank-layout.ts";
+import type { RankPlace } from "./rank-place.ts";
 import { computedStages } from "./stage-compute.ts";
 import { type ActionSeconds, rehearsedStages } from "./stage-rehearsal.ts";
 import { RecordedGroup } from "./recorded-group.ts";
 import { type GroupAxis, SpanLog } from "./span-log.ts";
+import { type StageBoundary, directBoundary, leaderBoundary } from "./staged/stage-boundary.ts";
 import { StageWeights } from "./stage-weights.ts";
 import { TokenBuffers } from "./token-buffers.ts";
 import type { StageOptions } from "./stage-options.ts";
@@ -38,10 +39,8 @@ import { WeightWork } from "./weight-work.ts";
 export interface RankOptions {
   readonly model: Model;
   readonly plan: Plan;
-  /** Axes `tp`, `dp` and `pp` over all ranks. */
-  readonly mesh: Mesh;
-  /** One replica's schedule, lowered: with its sends, receives and actions on weights. */
-  readonly schedule: Schedule;
+  /** Where it stands, and its replica's schedule, lowered: with sends, receives and actions on weights. */
+  readonly place: RankPlace;
   readonly optimizer: OptimizerOptions;
   readonly seed: number;
   readonly communicator: Communicator;
@@ -81,6 +80,7 @@ export class Rank {
   readonly #actions: readonly Action[];
   readonly #tokens: TokenBuffers;
   readonly #player: PipelinePlayer;
+  readonly #boundary: StageBoundary;
   readonly #parallel: Parallel;
   readonly #ties: readonly Tie[];
   readonly #products: Products;
@@ -89,9 +89,9 @@ export class Rank {
   readonly #experts: NonNullable<StageOptions["experts"]>;
 
   constructor(options: RankOptions) {
-    const { model, plan, mesh, schedule, communicator, pool, seed } = options;
+    const { model, plan, communicator, pool, seed } = options;
     this.#options = options;
-    const layout = rankLayout(model, plan, mesh, schedule, communicator.rank);
+    const { layout, schedule } = options.place;
     this.#layout = layout;
     const { shares } = layout;
     const share = shares.tensor;
@@ -155,6 +155,7 @@ export class Rank {
           tensor,
           sequenceParallel: sequence,
           tableIsCopy: stage.head && !stage.embedding,
+          staged: layout.sums && { sums: layout.sums, groupOf, isCopy: layout.replica > 0 },
           sections: bySection
             ? {
                 names: sectionNames(model, stage),
@@ -195,6 +196,10 @@ export class Rank {
           })
         : rehearsedStages(options.rehearse, [boundaryRows, model.hidden], options.sleep);
     const stages = this.#stages;
+    this.#boundary =
+      layout.sums === undefined
+        ? directBoundary(communicator, rankOfStage)
+        : leaderBoundary(communicator, rankOfStage, tensor, pool);
     this.#player = new PipelinePlayer({
       ...options,
       stages,
@@ -203,6 +208,7 @@ export class Rank {
       compute,
       products,
       weightWork,
+      boundary: this.#boundary,
       boundaryRows,
       spans,
     });
@@ -280,6 +286,7 @@ export class Rank {
             ...options,
             stages,
             rankOfStage: this.#layout.rankOfStage.slice(0, this.#layout.depth),
+            boundary: this.#boundary,
             weights: this.weights,
             parallel: this.#parallel,
             experts: this.#experts,

@@ -10,6 +10,7 @@ import { PackedBucket } from "./packed/packed-bucket.ts";
 import { isPacked } from "./packed/packed-matrix.ts";
 import type { Pool } from "./pool.ts";
 import { StageSections, type StageSectionsOptions } from "./stage-sections.ts";
+import { StagedSums, type StagedSumsOptions } from "./staged/staged-sums.ts";
 import type { Parameter } from "./tape.ts";
 
 /** What the weights of a stage are made of. */
@@ -43,6 +44,10 @@ export interface StageWeightsOptions extends Pick<
   readonly isFirstOfExpert: boolean;
   /** Whether the table here is the copy of a tied head, which is neither counted nor stored. */
   readonly tableIsCopy: boolean;
+  /** Where pipelines differ: what is summed with whom, and whether another pipeline speaks for all. */
+  readonly staged?:
+    | (Pick<StagedSumsOptions, "sums" | "groupOf"> & { readonly isCopy: boolean })
+    | undefined;
 }
 
 export class StageWeights {
@@ -59,10 +64,12 @@ export class StageWeights {
   /** The stage by its sections, where they are shared out. */
   readonly sections: StageSections | undefined;
   readonly #byName = new Map<string, Parameter>();
+  readonly #staged: StagedSums | undefined;
   #gathering: Work[] = [];
 
   constructor(options: StageWeightsOptions) {
-    const { tensor, peers, expertReplicas, expertPeers, zero, sections } = options;
+    const { tensor, peers, expertReplicas, expertPeers, zero, sections, staged } = options;
+    const partial: Bucket[] = [];
     const isFirst = (tensor?.rank ?? 0) === 0;
     const kinds: Record<BucketKind, Partial<BucketOptions>> = {
       table: { speaks: !options.tableIsCopy, slices: tensor },
@@ -76,7 +83,15 @@ export class StageWeights {
     const make = (specs: readonly ParameterSpec[], more: Partial<BucketOptions>): Bucket[] =>
       groupSpecs(specs, sections !== undefined).map(([kind, some]) => {
         const common = { ...options, partial: undefined, speaks: true };
-        return new Bucket({ ...common, specs: some, ...kinds[kind], ...more });
+        const asked = { ...common, specs: some, ...kinds[kind], ...more };
+        if (staged === undefined) return new Bucket(asked);
+        const bucket = new Bucket({
+          ...asked,
+          partial: undefined,
+          speaks: asked.speaks && !staged.isCopy,
+        });
+        if (asked.partial !== undefined) partial.push(bucket);
+        return bucket;
       });
     const base = options.base ?? "full";
     const states = options.specs.filter(isState);
@@ -102,6 +117,14 @@ export class StageWeights {
     );
     this.states = make(states, { frozen: true, zero: 0 });
     this.table = trained.find(({ parameters }) => parameters[0]?.name === tiedTable);
+    this.#staged =
+      staged &&
+      new StagedSums(
+        { ...staged, ...options, compressed: options.compressed === true },
+        trained,
+        partial,
+        tensor,
+      );
     this.sections =
       sections &&
       new StageSections({
@@ -151,6 +174,7 @@ export class StageWeights {
 
   /** Starts to sum the gradients over the replicas. */
   reduce(): readonly Work[] {
+    if (this.#staged !== undefined) return this.#staged.reduce();
     return this.buckets.map((bucket) => bucket.reduce());
   }
 

@@ -54,8 +54,6 @@ export function modelWishes(m: Model): readonly Wish[] {
 export function expertWishes(p: Plan): readonly Wish[] {
   return [
     ["overlapExpertParallel", p.overlapExpertParallel, "overlapExpertParallel false"],
-    ["pipelines of different shapes", p.pipelines !== undefined, "pp and tp alone"],
-    ["unequal shares of the batch", p.pipelineBatches !== undefined, "no pipelineBatches"],
     // A product is made for each expert by itself, which is what false says.
     ["groupedKernel", p.groupedKernel, "groupedKernel false"],
     [`cudaGraphs ${p.cudaGraphs}`, p.cudaGraphs !== "none", "cudaGraphs none"],

@@ -1,5 +1,7 @@
 import { TriremeError } from "@trireme/core";
 import type { Model, Plan } from "@trireme/workload";
+import type { OptimizerOptions } from "./optimizer.ts";
+import type { Fp8Scaling } from "./product-format.ts";
 import { expertWishes, modelWishes } from "./supported-model.ts";
 
 /** What a plan or model may ask for beyond the engine's means: the wish, whether it is there, and the way out. */
@@ -13,9 +15,9 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
       "contextExchange ring",
     ],
     [
-      `${plan.dp} pipelines that differ`,
-      plan.pipelines !== undefined,
-      "stages of one width, the same in each",
+      `ZeRO ${plan.zero} over pipelines that differ`,
+      plan.pipelines !== undefined && plan.zero > 0,
+      "zero 0",
     ],
     [
       `recompute ${plan.recompute}`,
@@ -70,7 +72,29 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
 
 /** Throws `ENGINE_PLAN`, in one line, for a plan that asks for what the embedded engine does not carry out. */
 export function checkPlan(model: Model, plan: Plan): void {
-  const refused = wishes(model, plan).find(([, asked]) => asked);
+  refuse(wishes(model, plan));
+}
+
+/** Throws `ENGINE_PLAN`, in one line, for what is asked for beside a plan and does not go with it. */
+export function checkBeside(
+  { pipelines, matrixPrecision }: Plan,
+  optimizer: OptimizerOptions["kind"],
+  fp8Scaling: Fp8Scaling | undefined,
+): void {
+  if (pipelines === undefined) return;
+  refuse([
+    // Each pipeline would add up the norms of its tensors in an order of its own, and drift.
+    ["lamb over pipelines that differ", optimizer === "lamb", "adamw"],
+    [
+      "delayed FP8 scales over pipelines that differ",
+      matrixPrecision === "fp8" && fp8Scaling === "delayed",
+      "fp8Scaling current",
+    ],
+  ]);
+}
+
+function refuse(wished: ReturnType<typeof wishes>): void {
+  const refused = wished.find(([, asked]) => asked);
   if (refused === undefined) return;
   const [what, , instead] = refused;
   throw new TriremeError(
