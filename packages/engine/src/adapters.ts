@@ -15,11 +15,6 @@ export interface MatrixAdapter {
   readonly columns: Range;
 }
 
-/** Whether a tensor is a part of an adapter. */
-export function isAdapter(name: string): boolean {
-  return name.includes(".lora_");
-}
-
 /** The adapters of the matrix of this name, such as `h.0.attn.c_attn`, on one of so many ranks that share it out. */
 export function matrixAdapters(model: Model, name: string, ranks = 1): readonly MatrixAdapter[] {
   if (model.adapter === undefined) return [];

@@ -5,70 +5,70 @@ import { TriremeError } from "@trireme/core";
 import type { Snapshot } from "@trireme/runtime";
 import { type Model, definePlan, stages } from "@trireme/workload";
 import { type NamedPart, checkNames, namedParts } from "./hugging-face-names.ts";
-import { initialize } from "./initial-values.ts";
-import { isAdapter } from "./adapters.ts";
 import type { ParameterSpec } from "./parameter.ts";
 import { stageParameters } from "./parameter-specs.ts";
-import { storedName } from "./pieces.ts";
 import { wholeModel } from "./stored-state.ts";
 import { elements } from "./tensor.ts";
 
 /**
  * The weights of a snapshot as one safetensors file of `model`'s form in Hugging Face transformers,
- * in float32; adapters are left out. Throws `CHECKPOINT` for a model of another form than Llama's.
+ * in float32; adapters are left out. Throws `CHECKPOINT` for a model of another form than Llama's, and
+ * for weights in fewer bits.
  */
 export function toHuggingFace(snapshot: Snapshot, model: Model): Uint8Array<ArrayBuffer> {
-  checkNames(model);
-  const { tensors } = decodeSafetensors(wholeModel(snapshot));
-  const entries = tensors.flatMap(({ name, shape, data }) => {
-    if (isAdapter(name)) return [];
-    const whole = new Float32Array(data.slice().buffer);
+  const whole = new Map(
+    decodeSafetensors(wholeModel(snapshot)).tensors.map((tensor) => [tensor.name, tensor]),
+  );
+  const entries = weightsOf(model).flatMap(({ name, dims }) => {
+    const found = whole.get(name);
+    if (found?.dtype !== "F32") {
+      const is = found === undefined ? "not in the snapshot" : `kept in ${found.dtype}`;
+      throw new TriremeError("CHECKPOINT", `${name} is ${is}; it must be there in F32`);
+    }
+    const values = new Float32Array(found.data.slice().buffer);
     return namedParts(model, name).map((part): TensorEntry => {
-      const box = boxOf(shape, part);
-      const values = new Float32Array(elements(box.shape));
+      const box = boxOf(dims, part);
+      const out = new Float32Array(elements(box.shape));
       box.each((inWhole, inPart) => {
-        values[inPart] = whole[inWhole]!;
+        out[inPart] = values[inWhole]!;
       });
-      const bytes = new Uint8Array(values.buffer);
-      return { name: part.name, dtype: "F32", shape: box.shape, data: bytes };
+      const data = new Uint8Array(out.buffer);
+      return { name: part.name, dtype: "F32", shape: box.shape, data };
     });
   });
   return encodeSafetensors(entries, { format: "pt" });
 }
 
-/** Options of `fromHuggingFace`. */
-export interface FromHuggingFaceOptions {
-  readonly model: Model;
-  /** Of the first values of adapters, which the files do not have; default 0. */
-  readonly seed?: number;
-}
-
 /**
  * The state of a run that begins with the weights in safetensors files of Hugging Face transformers,
- * one or many, in float32 or BF16; moments are zero. Tensors that `model` does not have are left
- * alone. Throws `CHECKPOINT` naming one that is missing or of another type or shape.
+ * one or many, in float32 or BF16: its optimizer and its adapters begin anew. Tensors that `model` does
+ * not have are left alone. Throws `CHECKPOINT` naming one that is missing or of another type or shape.
  */
-export function fromHuggingFace(
-  files: readonly Uint8Array[],
-  { model, seed = 0 }: FromHuggingFaceOptions,
-): Snapshot {
-  checkNames(model);
+export function fromHuggingFace(files: readonly Uint8Array[], model: Model): Snapshot {
+  const specs = weightsOf(model);
   const found = new Map(
     files.flatMap((bytes) =>
       decodeSafetensors(bytes).tensors.map((tensor) => [tensor.name, tensor]),
     ),
   );
-  const [stage] = stages(model, definePlan(model, { globalBatch: 1 }));
-  const entries = stageParameters(model, stage!).flatMap((spec) => {
+  const entries = specs.map((spec): TensorEntry => {
     const values = new Float32Array(elements(spec.dims));
-    if (isAdapter(spec.name)) initialize(values, spec, seed);
-    else for (const part of namedParts(model, spec.name)) readPart(values, spec, part, found);
-    return stored(spec, values);
+    for (const part of namedParts(model, spec.name)) readPart(values, spec, part, found);
+    const data = new Uint8Array(values.buffer);
+    return { name: spec.name, dtype: "F32", shape: spec.dims, data };
   });
   return {
     step: 0,
     files: [{ name: "model.safetensors", bytes: encodeSafetensors(entries, { format: "pt" }) }],
   };
+}
+
+/** Every tensor of the model itself. */
+function weightsOf(model: Model): readonly ParameterSpec[] {
+  checkNames(model);
+  const { adapter: _, ...plain } = model;
+  const [stage] = stages(plain, definePlan(plain, { globalBatch: 1 }));
+  return stageParameters(plain, stage!);
 }
 
 /** Fills the part's place in a tensor of the engine from the files. */
@@ -118,19 +118,4 @@ function boxOf(dims: readonly number[], { columns, transposed }: NamedPart): Par
       }
     },
   };
-}
-
-/** What a snapshot has of a tensor: its values and, where it is trained, moments of zeros. */
-function stored({ name, dims, role, frozen }: ParameterSpec, values: Float32Array): TensorEntry[] {
-  const trained = frozen !== true && role !== "state" && role !== "expert-state";
-  const kinds = ["value", ...(trained ? (["firstMoment", "secondMoment"] as const) : [])] as const;
-  return kinds.map((kind): TensorEntry => {
-    const { buffer } = kind === "value" ? values : new Float32Array(values.length);
-    return {
-      name: storedName(name, kind),
-      dtype: "F32",
-      shape: dims,
-      data: new Uint8Array(buffer),
-    };
-  });
 }

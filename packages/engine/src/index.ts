@@ -9,7 +9,7 @@ export { type GemmChoice } from "./kernels/gemm-backend.ts";
 export { type CorruptionOptions } from "./corruption-watch.ts";
 export { type Fp8Scaling } from "./product-format.ts";
 export { type Recovery } from "./recover.ts";
-export { type FromHuggingFaceOptions, fromHuggingFace, toHuggingFace } from "./hugging-face.ts";
+export { fromHuggingFace, toHuggingFace } from "./hugging-face.ts";
 export { wholeModel } from "./stored-state.ts";
 export { checkPlan } from "./supported-plan.ts";
 export { type MeasuredLink, measureLink } from "./measure-link.ts";

@@ -42,8 +42,8 @@ export interface HeldPart {
   readonly unpacked?: { readonly name: string; readonly dims: readonly number[] };
 }
 
-/** The name in a checkpoint; of optimizer states those of `@trireme/checkpoint`. */
-export function storedName(name: string, kind: TensorKind): string {
+/** Names of optimizer states are those of `@trireme/checkpoint`. */
+function storedName(name: string, kind: TensorKind): string {
   if (kind === "firstMoment") return `optimizer.exp_avg.${name}`;
   if (kind === "secondMoment") return `optimizer.exp_avg_sq.${name}`;
   return name;

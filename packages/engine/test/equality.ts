@@ -72,8 +72,8 @@ export async function expectEqual(
   router: Router = {},
 ): Promise<void> {
   // One rank drops what each rank of the plan drops of its part of a microbatch.
-  const { expertCapacity, microbatch = 1, cp = 1, tp = 1 } = plan;
-  const same = expertCapacity === undefined ? {} : { expertCapacity, microbatch };
+  const { expertCapacity, contextExchange = "ring", microbatch = 1, cp = 1, tp = 1 } = plan;
+  const same = expertCapacity === undefined ? {} : { expertCapacity, microbatch, contextExchange };
   const capacityParts = { microbatch, cp, tp };
   const parts = expertCapacity === undefined ? {} : { capacityParts };
   const one = await reference(form, steps, same, { ...parts, ...router });

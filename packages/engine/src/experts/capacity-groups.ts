@@ -11,7 +11,7 @@ import type { Range } from "../slice.ts";
 export interface CapacityParts {
   /** Samples; a divisor of the plan's. */
   readonly microbatch?: number;
-  /** Context-parallel ranks. */
+  /** Context-parallel ranks, which share out samples as the plan's `contextExchange` does. */
   readonly cp?: number;
   /** Tensor-parallel ranks with sequence parallelism. */
   readonly tp?: number;
