@@ -103,64 +103,109 @@ export function exposedSends(c: PipelineCosts): Seconds {
   return c.ranks === 1 || c.overlapped ? 0 : 2 * c.chunks * c.pointToPoint;
 }
 
+/** Work of a rank on one microbatch: forward, gradients of inputs with what is recomputed, and of weights. */
+interface RankWork {
+  readonly f: Seconds;
+  readonly i: Seconds;
+  readonly w: Seconds;
+}
+
 /**
- * What of the work of a rank, weight gradients of w in it, others wait for at the ends of a pipeline: all of
- * it, or so much less as a schedule puts weight gradients there.
+ * What of the work of a rank others wait for at the ends of a pipeline: all of it, or so much less as a
+ * schedule puts weight gradients there.
  */
-function idle(c: PipelineCosts, work: Seconds, w: Seconds): Seconds {
-  const others = c.ranks - 1;
+function idle(c: PipelineCosts, { f, i, w }: RankWork): Seconds {
+  const p = c.ranks;
+  const others = p - 1;
   // Forward and input gradient alike.
-  const forward = (work - w) / 2;
+  const forward = (f + i) / 2;
   switch (c.schedule) {
     case "gpipe":
     case "1f1b":
     case "interleaved":
     case "dfs-bfs":
     case "looped-bfs":
-      return work;
+      return f + i + w;
     // f + i − w: one weight gradient fills each wait (arXiv 2401.10241 §2.2, Table 2).
     case "zb-h1":
     case "interleaved-zero-bubble":
-      return Math.max(0, work - 2 * w);
+      return Math.max(0, f + i - w);
     // No wait but that the last rank starts, and so ends, later: ranks update together (arXiv 2401.10241 §4).
     case "zb-h2":
     case "zb-v":
       return forward;
-    // With half and a third of the memory some waits come back (arXiv 2405.15362 §3): 1.5 p − 3.5 and 2 p − 2.5
-    // forwards of the schedules as they are built, for equal f, i and w.
+    // With half of the memory some waits come back (arXiv 2405.15362 §3): 1.5 p − 3.5 forwards of the schedule
+    // as it is built, for equal f, i and w.
     case "v-half":
-      return others === 0 ? 0 : (2 * (1.5 * c.ranks - 3.5) * forward) / others;
-    case "v-min":
-      return others === 0 ? 0 : (2 * (2 * c.ranks - 2.5) * forward) / others;
+      return others === 0 ? 0 : (2 * (1.5 * p - 3.5) * forward) / others;
+    // With a third, 2 p − 2.5; beside `cycle`, read off the schedule played with f, i and w that differ.
+    case "v-min": {
+      const ends =
+        i >= f
+          ? (2.25 * p - 1) * f + (1.5 * p - 4) * i
+          : (0.625 * p - 7.5) * f + (3.125 * p + 2.5) * i;
+      return others === 0 ? 0 : (ends + 0.25 * p * w) / others;
+    }
     // A late start; (p/2 − 1)(F&B + B − 3W) beside it (arXiv 2412.19437, Table 2) is f for each other rank.
     case "dualpipe-v":
       return 2 * forward;
     case "dualpipe":
-      return others === 0 ? 0 : ((c.ranks - 2) * forward) / others;
-    // Units of p microbatches one after another wait p − 2 forwards between each two (arXiv 2107.06925 §3.2, direct concatenation).
-    case "chimera":
-      return others === 0 ? 0 : ((c.ranks - 2) * (c.microbatches / c.ranks + 1) * forward) / others;
+      return others === 0 ? 0 : ((p - 2) * forward) / others;
+    // p − 2 forwards at the start; and between two units of p microbatches (arXiv 2107.06925 §3.2, direct
+    // concatenation) what a forward and a backward differ by, as often, and once more to drain long backwards.
+    case "chimera": {
+      const longer = i + w - f;
+      const between = longer > 0 ? c.microbatches / p : c.microbatches / p - 1;
+      return others === 0 ? 0 : ((p - 2) * (f + between * Math.abs(longer))) / others;
+    }
   }
+}
+
+/**
+ * Time that a schedule gives each microbatch where a stage has not its forward, input gradient and weight
+ * gradient alike: it repeats a pattern of slots as long as the longest of them in each, with half and with
+ * a third of the memory (arXiv 2405.15362 §5: "bubbles" where they differ; the lengths are those of the
+ * schedules played).
+ */
+function cycle({ schedule, ranks, ...c }: PipelineCosts): Seconds {
+  if (schedule !== "v-half" && schedule !== "v-min") return 0;
+  // Of two and three ranks the patterns are others.
+  if (ranks === 1 || (ranks === 2 && schedule === "v-half")) return 0;
+  let longest = 0;
+  for (let stage = 0; stage < c.forward.length; stage++) {
+    const f = c.forward[stage]!;
+    const w = c.weightGradient[stage]!;
+    const i = c.backward[stage]! - w;
+    const slot = Math.max(f, i);
+    const whole = ranks === 2 ? f + 4 * i + w : 4 * slot + w;
+    longest = Math.max(longest, schedule === "v-min" && ranks > 3 ? 6 * slot : whole);
+  }
+  return longest;
 }
 
 /** The closed form. */
 export function closedFormMakespan(c: PipelineCosts): Seconds {
-  const work = workByRank(c);
+  const forward = sumByRank(c, c.forward);
+  const backward = sumByRank(c, c.backward);
   const weights = sumByRank(c, c.weightGradient);
   const sends = exposedSends(c);
+  const workOf = (rank: number): RankWork => {
+    const w = weights[rank]!;
+    return { f: forward[rank]!, i: backward[rank]! - w, w };
+  };
   let pace = 0;
   let busiest = 0;
   let sum = 0;
-  for (let rank = 0; rank < work.length; rank++) {
-    const w = work[rank]!;
-    if (w > pace) {
-      pace = w;
+  for (let rank = 0; rank < forward.length; rank++) {
+    const work = forward[rank]! + backward[rank]!;
+    if (work > pace) {
+      pace = work;
       busiest = rank;
     }
-    sum += idle(c, w, weights[rank]!);
+    sum += idle(c, workOf(rank));
   }
   // One microbatch passes all ranks; with interleaving, through one chunk of each.
-  const rampWork = (sum - idle(c, pace, weights[busiest]!)) / c.chunks;
+  const rampWork = (sum - idle(c, workOf(busiest))) / c.chunks;
   const rampSends = c.ranks === 1 ? 0 : (c.ranks - 1) * 2 * c.pointToPoint;
-  return c.microbatches * (pace + sends) + rampWork + rampSends;
+  return c.microbatches * (Math.max(pace, cycle(c)) + sends) + rampWork + rampSends;
 }
