@@ -2,6 +2,8 @@
 import { formatPercent } from "@trireme/core";
 import { type Coverage, coverage } from "./coverage.ts";
 import { readFactors } from "./interval-factors.ts";
+import { errorsBySource } from "./by-source.ts";
+import { likelyCause } from "./likely-causes.ts";
 import { type Compared, type Outcome, type Target, isCompared } from "./outcome.ts";
 import type { Score } from "./score.ts";
 
@@ -72,6 +74,18 @@ function factorTable(outcomes: readonly Outcome[]): string {
   return aligned(["kind", "architecture", "factors"], body);
 }
 
+function sourceTable(outcomes: readonly Outcome[]): string {
+  const body = errorsBySource(outcomes).map((s) => [
+    s.group,
+    s.source,
+    String(s.n),
+    percent(s.median),
+    percent(s.p90),
+    signed(s.bias),
+  ]);
+  return aligned(["what", "source", "n", "median", "p90", "bias"], body);
+}
+
 function percent(x: number | null | undefined): string {
   return x === null || x === undefined ? "" : formatPercent(x);
 }
@@ -128,6 +142,12 @@ export function report(scores: readonly Score[], outcomes: readonly Outcome[]): 
     "Read off all rows:",
     "",
     factorTable(outcomes),
+    "",
+    "## By source",
+    "",
+    "Iteration times source by source, where a source has five rows and more of a group. What `characteristics.ts` holds of training was set on dense rows alone, so that no number was set on rows with experts; which mechanisms there are was decided with all rows in sight.",
+    "",
+    sourceTable(outcomes),
     ...scores.flatMap((s) => section(s, outcomes)),
   ].join("\n")}\n`;
 }
@@ -145,12 +165,12 @@ function section(s: Score, outcomes: readonly Outcome[]): string[] {
       "",
       whole ? "Every row:" : "Worst rows:",
       "",
-      "| row | theirs | ours | error | of which |",
-      "| --- | --- | --- | --- | --- |",
+      "| row | theirs | ours | error | of which | likely cause |",
+      "| --- | --- | --- | --- | --- | --- |",
     );
     for (const c of shown) {
       lines.push(
-        `| ${c.id} | ${short(c.measured)} | ${short(c.predicted)} | ${signed(c.predicted / c.measured - 1)} | ${c.detail ?? ""} |`,
+        `| ${c.id} | ${short(c.measured)} | ${short(c.predicted)} | ${signed(c.predicted / c.measured - 1)} | ${c.detail ?? ""} | ${whole ? "" : likelyCause(c.id)} |`,
       );
     }
   }

@@ -1,0 +1,99 @@
+/** What is most likely behind the rows that are furthest off, where something is known of them. */
+
+/** Beginnings or parts of ids, the first that fits. */
+const causes: readonly (readonly [RegExp, string])[] = [
+  [/^mbridge-25\.09-qwen3-235b-.*h100/, "release 25.11 runs the same layout in 20.8 s"],
+  [/^mbridge-25\.09-qwen3-30b-.*b200-8/, "release 25.11 takes 28.2 s for the same layout"],
+  [/^mbcard-(?!.*(performance|weak_scaling))/, "a functional check, not tuned, by its own words"],
+  [
+    /^megascale-175b-megascale/,
+    "parallel block, sliding windows and LAMB: the row does not say how",
+  ],
+  [
+    /^mbridge-25\.11-qwen3-30b-a3b-.*(h100|b200-8)/,
+    "release 25.09 ran the same layout in half the time",
+  ],
+  [/^mbridge-26\.02-qwen3-30b-a3b-.*h100/, "release 26.02.01 ran the same layout in 28.9 s"],
+  [
+    /^mbskill-moonlight/,
+    "one microbatch a step: bound by launches of the many small operators of latent attention, of which few are counted, and of the optimizer",
+  ],
+  [
+    /^torchao-llama4-2layer/,
+    "two layers of a model in a framework under work; in bf16 it takes nine times what its products take",
+  ],
+  [
+    /^mbskill-qwen3-30b/,
+    "ranks wait for each other in front of every exchange (3.1 s of 24.7 in its profile)",
+  ],
+  [
+    /^xtuner-q235-h800-capacity/,
+    "experts take up to the capacity, which routing that is not even fills",
+  ],
+  [
+    /^dgxc-v25\.05.*gb200/,
+    "first software for GB200: Megatron-Bridge's, half a year later, runs such models a sixth faster",
+  ],
+  [
+    /^dgxc-v25\.05.*deepseek-v3.*h100/,
+    "projections of latents are recomputed, activations offloaded: neither is described",
+  ],
+  [/^mbridge.*deepseek-v3.*b300/, "casts and permutations that later kernels fuse into products"],
+  [
+    /^mbridge-26\.06-deepseek-v3-.*--2$/,
+    "casts and permutations that later kernels fuse into products",
+  ],
+  [
+    /nvfp4|^mlperf5\.1.*(b200|b300|gb300|hsg|tyche)/,
+    "transforms, second scales and some layers in 16 bits, beside 4-bit products",
+  ],
+  [
+    /^mbridge-26\.02\.01-llama3-70b-.*gb300.*mxfp8/,
+    "chunks are not printed; without them a quarter of the step is bubble",
+  ],
+  [/^mcore-golden-gpt/, "a functional test, not tuned: four microbatches, bound by launches"],
+  [/^mcore-golden/, "golden values are of the last pipeline rank, not of the fullest"],
+  [/^torchao-8b-8b200/, "torchao's first release on B200: bf16 is as far off"],
+  [/^torchao-(8b-8h100|tutorial)/, "casts by eager operations of a tutorial, not compiled"],
+  [/^torchao-8b-8mi300x/, "row-wise scales without kernels of their own on MI300X"],
+  [
+    /^dgxc-.*gpt3-175b.*--2$/,
+    "its first feed-forward product is recomputed, which no policy here does alone",
+  ],
+  [/^sc21-t2-zero3/, "DeepSpeed of 2021 gathers parameter by parameter, and hides little of it"],
+  [
+    /^aa-13b-s2048-.*mbs8-every_layer-flash_attention2/,
+    "this sheet's FlashAttention 2 is slower than its 1 from microbatches of 2 on",
+  ],
+  [
+    /^aa-.*pp16.*sp0/,
+    "every rank sends whole activations: over more than the one port a host that is assumed",
+  ],
+  [
+    /^internevo-7b-tp1-z-1/,
+    "optimizer states are shared out over all ranks, and weights gathered from all of them",
+  ],
+  [
+    /^tt-202506-asynctp/,
+    "500 W parts, whose clock under a batch of 12 falls below what the power model leaves",
+  ],
+  [/^tt-202412-8b-8gpu-cp/, "context parallelism of its first release, not hidden"],
+  [/^mpt-30b-8192/, "Triton's attention of 2023 on long sequences"],
+  [/^automodel-llama3-70b/, "FSDP with context parallelism whose exchange is not hidden"],
+  [/^vocabpp-/, "a pipeline step's start, and the wait for the last stage in every microbatch"],
+  [/^zb-.*#zb-h2|^zb-.*zb-2p/, "the schedule as built has less warm-up than its theory"],
+  [/^zb-.*1f1b-i/, "sends between chunks, and the optimizer, are not in the profile"],
+  [
+    /^mcore-moe-layer-deepseek/,
+    "a layer alone runs at the full clock, its router limits a token to four ranks",
+  ],
+  [
+    /^nccl-b200-32gpu-ar-(32|64)kib/,
+    "connections set up on the clock: the same sweep's next call took half the time",
+  ],
+];
+
+/** The likely cause of a row's error; empty where none is known. */
+export function likelyCause(id: string): string {
+  return causes.find(([pattern]) => pattern.test(id))?.[1] ?? "";
+}
