@@ -63,33 +63,41 @@ export interface Capacity {
   readonly groups: Int32Array;
 }
 
-/** Keeps what fits, of the tokens of each part; of other numbers of tokens, as in generation, of all. */
-function dropBeyond(routing: Routing, { factor, groups }: Capacity): Routing {
-  const { tokens, topK, experts } = routing;
+/** The tokens of each part; one list where all are in one. */
+function membersOf(groups: Int32Array): readonly Int32Array[] {
+  const members = new Map<number, number[]>();
+  groups.forEach((group, token) => {
+    const some = members.get(group);
+    if (some === undefined) members.set(group, [token]);
+    else some.push(token);
+  });
+  return Array.from(members.values(), (tokens) => Int32Array.from(tokens));
+}
+
+/** Keeps what fits, by parts of the tokens. */
+function dropBeyond(routing: Routing, factor: number, parts: readonly Int32Array[]): Routing {
+  const { topK, experts } = routing;
   const drop = (some: Routing): Routing => {
     const capacity = expertCapacity({ tokens: some.tokens, topK, experts, factor });
     return dropTokens(some, { capacity, policy: "position" });
   };
-  if (tokens !== groups.length || groups.every((group) => group === groups[0]))
-    return drop(routing);
-  const kept = { expertIds: routing.expertIds.slice(), weights: routing.weights.slice() };
-  for (const group of new Set(groups)) {
-    const members = Array.from(groups.keys()).filter((token) => groups[token] === group);
-    const slots = members.flatMap((token) =>
-      Array.from({ length: topK }, (_, j) => token * topK + j),
-    );
-    const part = drop({
-      ...routing,
-      tokens: members.length,
-      expertIds: Int32Array.from(slots, (slot) => routing.expertIds[slot]!),
-      weights: Float64Array.from(slots, (slot) => routing.weights[slot]!),
+  if (parts.length === 1) return drop(routing);
+  const [expertIds, weights] = [routing.expertIds.slice(), routing.weights.slice()];
+  for (const members of parts) {
+    const tokens = members.length;
+    const ids = new Int32Array(tokens * topK);
+    const theirs = new Float64Array(tokens * topK);
+    members.forEach((token, i) => {
+      ids.set(expertIds.subarray(token * topK, (token + 1) * topK), i * topK);
+      theirs.set(weights.subarray(token * topK, (token + 1) * topK), i * topK);
     });
-    slots.forEach((slot, i) => {
-      kept.expertIds[slot] = part.expertIds[i]!;
-      kept.weights[slot] = part.weights[i]!;
+    const kept = drop({ tokens, topK, experts, expertIds: ids, weights: theirs });
+    members.forEach((token, i) => {
+      expertIds.set(kept.expertIds.subarray(i * topK, (i + 1) * topK), token * topK);
+      weights.set(kept.weights.subarray(i * topK, (i + 1) * topK), token * topK);
     });
   }
-  return { ...routing, ...kept };
+  return { ...routing, expertIds, weights };
 }
 
 export class Router {
@@ -99,6 +107,7 @@ export class Router {
   readonly #options: RouterOptions;
   readonly #state: RouterState;
   readonly #capacity: Capacity | undefined;
+  readonly #parts: readonly Int32Array[];
   readonly #batchTokens: number;
 
   /**
@@ -116,6 +125,7 @@ export class Router {
     this.#options = options;
     this.#state = state;
     this.#capacity = capacity;
+    this.#parts = capacity === undefined ? [] : membersOf(capacity.groups);
     this.#batchTokens = batchTokens;
     this.counts = new Int32Array(experts.count);
   }
@@ -131,7 +141,10 @@ export class Router {
       ...(bias !== undefined && { bias }),
     });
     if (this.#capacity === undefined) return { kept: chosen, chosen };
-    return { kept: dropBeyond(chosen, this.#capacity), chosen };
+    // Other numbers of tokens, as in generation, are one part.
+    const { factor, groups } = this.#capacity;
+    const all = chosen.tokens === groups.length ? this.#parts : [groups];
+    return { kept: dropBeyond(chosen, factor, all), chosen };
   }
 
   /** Gradient of logits [T, E] from that of the kept weights [T, k]; counts the tokens. */

@@ -97,6 +97,19 @@ const biased: readonly (readonly [Degrees, Partial<ModelOptions>])[] = [
 const latent: readonly (readonly [Degrees, Partial<ModelOptions>])[] = [
   [{ tp: 2 }, latentLite],
   [{ tp: 4, sequenceParallel: true }, latentLite],
+  [
+    {
+      pipelines: [
+        [
+          { tp: 2, layers: 3 },
+          { tp: 1, layers: 1 },
+        ],
+        [{ tp: 1, layers: 4 }],
+      ],
+      pipelineBatches: [5, 3],
+    },
+    latentLite,
+  ],
   [{ cp: 4, contextExchange: "ring" }, latentLite],
   [{ cp: 2, contextExchange: "all-to-all", pp: 2, recompute: "selective" }, latentLite],
   [{ pp: 4, schedule: "zb-h2", recompute: "selective" }, latentLite],
