@@ -39,6 +39,8 @@ export interface Characteristics {
   readonly grouped: number;
   /** Whether single products store one tile behind the arithmetic of the next (`gemm-time.ts`). */
   readonly storesBehind: boolean;
+  /** Whether products have tiles whose sides are no powers of two. */
+  readonly unevenTiles: boolean;
   /** Of the dense peak, by flash attention. */
   readonly attention: AttentionFractions & {
     /** Kernels of an earlier generation than the device's best. */
@@ -63,6 +65,7 @@ const gpu = {
   quantised: 0.66,
   grouped: 1,
   storesBehind: false,
+  unevenTiles: false,
   memory: 0.82,
   gap: us(3),
   dispatch: us(60),
@@ -105,6 +108,7 @@ const known: Readonly<Record<string, Characteristics>> = {
   hopper: {
     ...gpu,
     quantised: 0.7,
+    unevenTiles: true,
     demand: 1300,
     matrix: 0.8,
     attention: {
@@ -132,6 +136,7 @@ const other: Readonly<Record<Accelerator["kind"], Characteristics>> = {
     memory: 0.85,
     grouped: 1,
     storesBehind: false,
+    unevenTiles: false,
     gap: us(2),
     dispatch: 0,
     call: 0,
@@ -144,6 +149,7 @@ const other: Readonly<Record<Accelerator["kind"], Characteristics>> = {
     memory: 0.7,
     grouped: 1,
     storesBehind: false,
+    unevenTiles: false,
     gap: us(1),
     dispatch: 0,
     call: 0,

@@ -17,10 +17,14 @@ export interface MatrixUnits {
   readonly bandwidth: BytesPerSecond;
   /** Whether a tile is stored, and the next one's operands are loaded, behind arithmetic. */
   readonly storesBehind: boolean;
+  /** Whether there are tiles whose sides are no powers of two. */
+  readonly unevenTiles: boolean;
 }
 
+type Tile = readonly [rows: number, columns: number, reuse: number];
+
 /** Rows, columns, and the fraction of the sustained rate that the tile's operand reuse allows. */
-const tiles: readonly (readonly [number, number, number])[] = [
+const tiles: readonly Tile[] = [
   [256, 128, 1],
   [128, 256, 1],
   [128, 128, 0.96],
@@ -28,6 +32,9 @@ const tiles: readonly (readonly [number, number, number])[] = [
   [64, 128, 0.82],
   [64, 64, 0.66],
 ];
+
+/** Hopper's matrix instructions take any multiple of 8 columns up to 256 (PTX ISA, wgmma), and its libraries use them. */
+const moreTiles: readonly Tile[] = [...tiles, [128, 160, 0.98], [160, 128, 0.98]];
 
 const splits: readonly number[] = [1, 2, 4, 8];
 
@@ -51,7 +58,7 @@ export function gemmTime(
 ): Seconds {
   const perMultiprocessor = units.rate / units.multiprocessors;
   let best = Infinity;
-  for (const [rows, columns, reuse] of tiles) {
+  for (const [rows, columns, reuse] of units.unevenTiles ? moreTiles : tiles) {
     const grid = batch * Math.ceil(m / rows) * Math.ceil(n / columns);
     const step = (2 * rows * columns) / (perMultiprocessor * reuse);
     const store = (2 * rows * columns * units.multiprocessors) / units.bandwidth;

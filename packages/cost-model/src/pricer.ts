@@ -121,8 +121,13 @@ export function kernelTime(on: Kernels, op: Operator): Seconds {
       (quantised === undefined ? peak * c.matrix : (a.peak[quantised] ?? 0) * c.quantised);
     if (rate === 0) throw new TriremeError("PRECISION", `${a.name} has no ${op.form} arithmetic`);
     if (a.kind !== "gpu") return Math.max(op.flops / rate, op.bytes / bandwidth);
-    const storesBehind = c.storesBehind && !fused;
-    const units = { rate, multiprocessors: a.multiprocessors, bandwidth, storesBehind };
+    const units = {
+      rate,
+      multiprocessors: a.multiprocessors,
+      bandwidth,
+      storesBehind: c.storesBehind && !fused,
+      unevenTiles: c.unevenTiles,
+    };
     return gemmTime(units, batch!, m, n!, k!, op.bytes);
   }
   if (op.kind === "attention") {

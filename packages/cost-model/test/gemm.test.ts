@@ -59,6 +59,31 @@ test("on Blackwell a tile is stored behind the arithmetic of the next, in produc
   expect(growth("h100")).toBeLessThan(1.8);
 });
 
+test("Hopper has tiles of 160 columns, which fill it where powers of two leave half of a wave", () => {
+  // mamf-finder's best of 8-bit products on an H200: 1453 TFLOP/s at 1280 x 4096 x 12032. Of tiles of 256 x 128 there are 160,
+  // a wave of 132 and another; of 128 x 160 there are 260, two waves that are full.
+  const time = rooflinePricer(accelerator("h200"), "bf16").operator({
+    ...product(1280, 4096, 12_032),
+    form: "fp8",
+    key: "gemm/fp8/forward/1x1280x4096x12032",
+  });
+  const ratio = (2 * 1280 * 4096 * 12_032) / time / 1e12 / 1453;
+  expect(ratio).toBeGreaterThan(0.78);
+  expect(ratio).toBeLessThan(1.05);
+});
+
+test("a tile that is stored costs more the shorter the inner dimension", () => {
+  // DeepGEMM's README, H800, 4096 x 32768 x 512: 590, later 751 TFLOP/s, where 4096 x 4096 x 7168 has 1304 and 1265.
+  const pricer = rooflinePricer(accelerator("h800"), "bf16");
+  const rate = (m: number, n: number, k: number): number =>
+    (2 * m * n * k) /
+    pricer.operator({ ...product(m, n, k), form: "fp8", key: `gemm/fp8/${n}x${k}` }) /
+    1e12;
+  expect(rate(4096, 32_768, 512)).toBeGreaterThan(590);
+  expect(rate(4096, 32_768, 512)).toBeLessThan(1.1 * 751);
+  expect(Math.abs(rate(4096, 4096, 7168) / 1280 - 1)).toBeLessThan(0.06);
+});
+
 test("one kernel for many groups, written for Hopper, has no such room", () => {
   const pricer = rooflinePricer(accelerator("b200"), "bf16");
   const single = product(8192, 8192, 512);
