@@ -75,7 +75,7 @@ function trained(
 
 /** Whether ranks share out a matrix by its rows: the second of a pair. */
 function isRowParallel(name: string): boolean {
-  return name.endsWith(".c_proj");
+  return name.endsWith(".c_proj") || name.endsWith(".o_proj");
 }
 
 /** What the columns of a matrix are. */
@@ -89,7 +89,9 @@ function partsOf(model: Model, name: string): readonly (readonly [AdapterTarget,
       ["value", { start: queries + keys, count: keys }],
     ];
   }
-  if (name.endsWith(".attn.c_proj")) return [["output", { start: 0, count: hidden }]];
+  // The second is latent attention's.
+  if (name.endsWith(".attn.c_proj") || name.endsWith(".attn.o_proj"))
+    return [["output", { start: 0, count: hidden }]];
   if (name.endsWith(".mlp.c_proj")) return [["down", { start: 0, count: hidden }]];
   if (!name.endsWith(".mlp.c_fc")) return [];
   if (!isGated(activation)) return [["up", { start: 0, count: ffn }]];

@@ -40,11 +40,6 @@ export function modelWishes(m: Model): readonly Wish[] {
       "an even ropeDim",
     ],
     ["latent attention with biases", m.latent !== undefined && (m.bias || m.qkvBias), "bias false"],
-    [
-      "adapters on latent attention",
-      m.latent !== undefined && m.adapter !== undefined,
-      "no adapter",
-    ],
     ["multi-token prediction", m.prediction !== 0, "prediction 0"],
     ["encoders", m.encoders.length > 0, "a model without encoders"],
   ];

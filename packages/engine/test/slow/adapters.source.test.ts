@@ -1,6 +1,6 @@
 import { test } from "vitest";
 import { adaptedForms, attentionTargets, expectAdapted } from "../adapted-run.ts";
-import { deepSeek, mixtral } from "../equality.ts";
+import { deepSeek, latentForm, mixtral } from "../equality.ts";
 import type { Degrees } from "../small-run.ts";
 
 const [, gpt, ofGpt] = adaptedForms[0]!;
@@ -30,3 +30,10 @@ test.each<Degrees>([
   await expectAdapted(mixtral, attentionTargets, plan);
   await expectAdapted(deepSeek, attentionTargets, plan);
 });
+
+test.each<Degrees>([
+  { tp: 2, sequenceParallel: true },
+  { dp: 2, zero: 3 },
+])("adapters of latent attention under %o train as on one rank", (plan) =>
+  expectAdapted(latentForm, ["output"], plan),
+);

@@ -16,14 +16,14 @@ test.each<[string, "int8" | "nf4", Degrees]>([
 });
 
 test("experts in fewer bits go on from a model in full, on any layout", async () => {
-  const form = { ...mixtral, layers: 2, hidden: 64, ffn: 128 };
-  const experts = { ...mixtral.experts, ffn: 64, sharedFfn: 64 };
+  const form = { ...mixtral, layers: 2, hidden: 128 };
+  const experts = { ...mixtral.experts, ffn: 128, sharedFfn: 128 };
   const from = await pretrained({ ...form, experts });
   for (const base of ["int8", "nf4"] as const) {
     const one = await tune({ ...form, experts }, base, {}, from);
     for (const plan of [
       { dp: 2, ep: 2, zero: 3 },
-      { tp: 2, ep: 2, sequenceParallel: true },
+      { dp: 2, tp: 2, ep: 2, etp: 2, sequenceParallel: true },
     ] as const) {
       const many = await tune({ ...form, experts }, base, plan, from);
       expect(Math.abs(many.start - one.start)).toBeLessThan(1e-5);
