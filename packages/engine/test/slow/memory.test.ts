@@ -1,6 +1,6 @@
 /** Memory: what a rank has used after a few steps is all it will use, and what the estimate says. */
 import { expect, test } from "vitest";
-import type { ModelOptions } from "@trireme/workload";
+import type { Adapter, ModelOptions } from "@trireme/workload";
 import { deepSeek, gpt } from "../equality.ts";
 import { llama, mixture, worstPeak } from "../peak.ts";
 import { type Degrees, smallRun, trainSteps, withRuntime } from "../small-run.ts";
@@ -63,7 +63,22 @@ const grid: readonly (readonly [Degrees, Partial<ModelOptions>?])[] = [
   [{ dp: 2, ep: 2, microbatch: 2 }, mixture],
   [{ dp: 2, ep: 2, dispatch: "all-gather", microbatch: 2 }, mixture],
   [{ dp: 4, ep: 2, zero: 3, microbatch: 2 }, mixture],
+  // States on the host; adapters beside weights in full and in fewer bits.
+  [{ offload: "optimizer" }],
+  [{ dp: 2, zero: 1, offload: "optimizer" }],
+  [{ dp: 2, zero: 3, pp: 2, offload: "optimizer" }],
+  [{}, tuned("full")],
+  [{}, tuned("int8")],
+  [{}, tuned("nf4")],
+  [{ tp: 2, sequenceParallel: true, microbatch: 2 }, tuned("nf4")],
+  [{ dp: 2, zero: 3 }, tuned("nf4")],
 ];
+
+/** Adapters of attention in a model of whole blocks of 64 inputs. */
+function tuned(base: Adapter["base"]): Partial<ModelOptions> {
+  const targets = ["query", "key", "value", "output"] as const;
+  return { ...llama, ffn: 384, adapter: { rank: 8, targets, base } };
+}
 
 const cases = grid.map(([plan, form = {}]) => ({ plan, form, name: JSON.stringify([plan, form]) }));
 
