@@ -8,7 +8,7 @@ import { type CorruptionOptions, CorruptionWatch } from "./corruption-watch.ts";
 import { CommunicatorGroups } from "./communicator-groups.ts";
 import { LayerRouters } from "./experts/layer-routers.ts";
 import type { RouterOptions } from "./experts/router.ts";
-import { DelayedScaling, besideMaxima } from "./delayed-scaling.ts";
+import { DelayedScaling } from "./delayed-scaling.ts";
 import { generate, type GenerateOptions } from "./generate.ts";
 import { type Tie, gradientNorm, reduceTied, tiesOf } from "./gradient-sync.ts";
 import { type HostMemory, moveState } from "./host-place.ts";
@@ -16,22 +16,22 @@ import type { Kernels } from "./kernels/kernels.ts";
 import type { OptimizerOptions } from "./optimizer.ts";
 import type { PackedBucket } from "./packed/packed-bucket.ts";
 import type { Parallel } from "./parallel.ts";
-import { stageParameters, vocabRows, vocabStart } from "./parameter-specs.ts";
+import { vocabRows, vocabStart } from "./parameter-specs.ts";
 import { PipelinePlayer } from "./pipeline-player.ts";
 import type { Pool } from "./pool.ts";
 import { type Fp8Scaling, planFormat } from "./product-format.ts";
 import type { Products } from "./products.ts";
 import type { RankLayout } from "./rank-layout.ts";
 import type { RankPlace } from "./rank-place.ts";
+import { rankWeights } from "./rank-weights.ts";
 import { computedStages } from "./stage-compute.ts";
 import { type ActionSeconds, rehearsedStages } from "./stage-rehearsal.ts";
 import { RecordedGroup } from "./recorded-group.ts";
 import { type GroupAxis, SpanLog } from "./span-log.ts";
 import { type StageBoundary, directBoundary, leaderBoundary } from "./staged/stage-boundary.ts";
-import { StageWeights } from "./stage-weights.ts";
+import type { StageWeights } from "./stage-weights.ts";
 import { TokenBuffers } from "./token-buffers.ts";
 import type { StageOptions } from "./stage-options.ts";
-import { sectionNames } from "./transformer.ts";
 import { type WeightUpdate, updateWeights } from "./update-weights.ts";
 import { WeightWork } from "./weight-work.ts";
 
@@ -89,7 +89,7 @@ export class Rank {
   readonly #experts: NonNullable<StageOptions["experts"]>;
 
   constructor(options: RankOptions) {
-    const { model, plan, communicator, pool, seed } = options;
+    const { model, plan, communicator, pool } = options;
     this.#options = options;
     const { layout, schedule } = options.place;
     this.#layout = layout;
@@ -124,8 +124,6 @@ export class Rank {
     const { spans } = this;
     const overlapsWeightWork = plan.overlapDataParallel || schedule.directions === 2;
     const weightWork = new WeightWork({ overlapsWeightWork, spans, now, watch });
-    // Ranks that sleep do not come by the sections of their stages, and those of two directions not together.
-    const bySection = plan.zero >= 2 && options.rehearse === undefined && schedule.directions === 1;
     // Ranks of two directions come to the same stages at different times: each stage has a group of its own.
     const groupOf = (members: readonly number[]): Communicator =>
       schedule.directions === 2 ? communicator.group(members) : groups.of(members);
@@ -133,41 +131,7 @@ export class Rank {
     const isDelayed = plan.matrixPrecision === "fp8" && scaling === "delayed";
     const delayed = isDelayed ? new DelayedScaling() : undefined;
     this.#delayed = delayed;
-    this.weights = new Map(
-      layout.stages.map(({ stage, replicas, expertReplicas, peers, expertPeers }) => {
-        const specs = stageParameters(model, stage, shares);
-        const weights = new StageWeights({
-          pool,
-          kernels: options.kernels,
-          host: options.host,
-          base: model.adapter?.base,
-          isFirstOfExpert: shares.expertSplit.rank === 0,
-          compressed: (plan.reductionPrecision ?? plan.gradientPrecision) === "bf16",
-          wholeSums: plan.gradientExchange === "all-reduce",
-          seed,
-          specs: delayed === undefined ? specs : besideMaxima(specs),
-          replicas: groupOf(replicas),
-          expertReplicas: groupOf(expertReplicas),
-          peers: groupOf(peers),
-          expertPeers: groupOf(expertPeers),
-          expertSplit: plan.etp === 1 ? undefined : groups.of(layout.expertSplitRanks),
-          zero: plan.zero,
-          tensor,
-          sequenceParallel: sequence,
-          tableIsCopy: stage.head && !stage.embedding,
-          staged: layout.sums && { sums: layout.sums, groupOf, isCopy: layout.replica > 0 },
-          sections: bySection
-            ? {
-                names: sectionNames(model, stage),
-                watch,
-                follow: (kind, bytes, begin) => weightWork.follow(kind, stage.stage, bytes, begin),
-              }
-            : undefined,
-        });
-        delayed?.add(pool.memory, weights);
-        return [stage.stage, weights];
-      }),
-    );
+    this.weights = rankWeights({ ...options, tensor, groups, groupOf, weightWork, watch, delayed });
     this.#ties = tiesOf(layout, this.weights, groups);
     this.#routers = new LayerRouters({ ...options, layout, weights: this.weights, groupOf });
     this.#experts = {

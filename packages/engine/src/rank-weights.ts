@@ -1,0 +1,69 @@
+/** The weights of a rank's stages, and with whom each part of them is shared, summed and gathered. */
+import type { Communicator } from "@trireme/collectives";
+import type { CommunicatorGroups } from "./communicator-groups.ts";
+import type { CorruptionWatch } from "./corruption-watch.ts";
+import { type DelayedScaling, besideMaxima } from "./delayed-scaling.ts";
+import { stageParameters } from "./parameter-specs.ts";
+import type { RankOptions } from "./rank.ts";
+import { StageWeights } from "./stage-weights.ts";
+import { sectionNames } from "./transformer.ts";
+import type { WeightWork } from "./weight-work.ts";
+
+/** What a rank gives of itself for its weights. */
+export interface RankWeightsOptions extends Pick<
+  RankOptions,
+  "model" | "plan" | "place" | "pool" | "kernels" | "host" | "seed" | "rehearse"
+> {
+  /** The tensor-parallel ranks; undefined when there is one. */
+  readonly tensor: Communicator | undefined;
+  readonly groups: CommunicatorGroups;
+  /** The group in which ranks come to the same stage together. */
+  readonly groupOf: (members: readonly number[]) => Communicator;
+  readonly weightWork: WeightWork;
+  readonly watch: CorruptionWatch | undefined;
+  readonly delayed: DelayedScaling | undefined;
+}
+
+/** By stage of the schedule, in the order of the model. */
+export function rankWeights(o: RankWeightsOptions): ReadonlyMap<number, StageWeights> {
+  const { model, plan, pool, seed, tensor, groups, groupOf, weightWork, watch, delayed } = o;
+  const { layout, schedule } = o.place;
+  const { shares } = layout;
+  // Ranks that sleep do not come by the sections of their stages, and those of two directions not together.
+  const bySection = plan.zero >= 2 && o.rehearse === undefined && schedule.directions === 1;
+  return new Map(
+    layout.stages.map(({ stage, replicas, expertReplicas, peers, expertPeers }) => {
+      const specs = stageParameters(model, stage, shares);
+      const weights = new StageWeights({
+        pool,
+        kernels: o.kernels,
+        host: o.host,
+        base: model.adapter?.base,
+        isFirstOfExpert: shares.expertSplit.rank === 0,
+        compressed: (plan.reductionPrecision ?? plan.gradientPrecision) === "bf16",
+        wholeSums: plan.gradientExchange === "all-reduce",
+        seed,
+        specs: delayed === undefined ? specs : besideMaxima(specs),
+        replicas: groupOf(replicas),
+        expertReplicas: groupOf(expertReplicas),
+        peers: groupOf(peers),
+        expertPeers: groupOf(expertPeers),
+        expertSplit: plan.etp === 1 ? undefined : groups.of(layout.expertSplitRanks),
+        zero: plan.zero,
+        tensor,
+        sequenceParallel: plan.sequenceParallel,
+        tableIsCopy: stage.head && !stage.embedding,
+        staged: layout.sums && { sums: layout.sums, groupOf, isCopy: layout.replica > 0 },
+        sections: bySection
+          ? {
+              names: sectionNames(model, stage),
+              watch,
+              follow: (kind, bytes, begin) => weightWork.follow(kind, stage.stage, bytes, begin),
+            }
+          : undefined,
+      });
+      delayed?.add(pool.memory, weights);
+      return [stage.stage, weights];
+    }),
+  );
+}
