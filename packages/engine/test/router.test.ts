@@ -21,6 +21,12 @@ const rng = createRng(3);
 const random = (length: number): Float32Array =>
   Float32Array.from({ length }, () => rng.normal() * 2);
 
+/** A router's options, and a capacity. */
+interface Tested extends RouterOptions {
+  readonly balanceLoss: number;
+  readonly capacity?: number;
+}
+
 /** Sum of exp, and its logarithm, of a row of logits. */
 function logSumExp(row: ArrayLike<number>): number {
   return Math.log(Array.from(row).reduce((sum, x) => sum + Math.exp(x), 0));
@@ -31,11 +37,18 @@ test.each([
   ["the z-loss", { balanceLoss: 0, zLoss: 0.3 }],
   ["the balance loss", { balanceLoss: 0.4 }],
   ["both losses, of sigmoid scores", { balanceLoss: 0.4, zLoss: 0.3, scoring: "sigmoid" }],
+  ["weights after a drop", { balanceLoss: 0, capacity: 0.7 }],
+  [
+    "sigmoid weights after a drop",
+    { balanceLoss: 0, capacity: 0.7, scoring: "sigmoid", scale: 2.5 },
+  ],
+  ["weights within groups", { balanceLoss: 0, scoring: "sigmoid", groups: { groups: 5, keep: 3 } }],
 ] as const)("the gradient of logits is the difference quotient of %s", (_, options) => {
-  const { balanceLoss, zLoss = 0 }: RouterOptions = options;
+  const { balanceLoss, zLoss = 0, capacity: factor }: Tested = options;
   const batchTokens = 4 * tokens;
   const load = Float32Array.of(9, 3, 7, 1, 28);
-  const router = new Router(experts, options, { load, bias: undefined }, undefined, batchTokens);
+  const capacity = factor === undefined ? undefined : { factor, groups: new Int32Array(tokens) };
+  const router = new Router(experts, options, { load, bias: undefined }, capacity, batchTokens);
   const logits = random(tokens * count);
   const factors = random(tokens * active);
   const sigmoid = "scoring" in options;
@@ -56,6 +69,8 @@ test.each([
     }
     return sum;
   };
+  const { kept } = router.route(logits);
+  expect(kept.expertIds.includes(-1)).toBe(capacity !== undefined);
   const taken = router.gradient(logits, router.route(logits), factors);
   const largest = taken.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
   for (let i = 0; i < logits.length; i++) {
@@ -99,6 +114,23 @@ test("a capacity drops from each part of a microbatch by itself", () => {
   expect(keeps(Int32Array.of(0, 0, 0, 0, 0, 0))).toEqual([4, 4, -1, -1, -1, -1]);
   expect(keeps(Int32Array.of(7, 9, 7, 9, 9, 7))).toEqual([4, 4, -1, -1, -1, -1]);
   expect(keeps(Int32Array.of(0, 0, 0, 1, 1, 1))).toEqual([4, -1, -1, 4, -1, -1]);
+});
+
+test("experts of a device share a capacity, and may keep what weighs most", () => {
+  // All tokens choose experts 1 and 0, of the first of two devices, which keeps half of its 12 / 2 rows.
+  const four = { ...experts, count: 4 };
+  const logits = Float32Array.from({ length: 6 * 4 }, (_, i) => [1, 2 + i / 24, -9, -9][i % 4]!);
+  const state = { load: new Float32Array(4), bias: undefined };
+  const kept = (options: RouterOptions): number[] => {
+    const capacity = { factor: 0.5, groups: new Int32Array(6) };
+    const { expertIds } = new Router(four, options, state, capacity, 6).route(logits).kept;
+    return Array.from(
+      { length: 6 },
+      (_, t) => [0, 1].filter((j) => expertIds[t * 2 + j] !== -1).length,
+    );
+  };
+  expect(kept({ capacityGroups: 2 })).toEqual([2, 1, 0, 0, 0, 0]);
+  expect(kept({ capacityGroups: 2, dropPolicy: "probability" })).toEqual([0, 0, 0, 1, 1, 1]);
 });
 
 test("the parts of one rank are what ranks of a split plan hold, row by row", () => {

@@ -4,8 +4,11 @@
  * `@trireme/moe-dispatch`; this holds what they depend on from step to step.
  */
 import {
+  type DropOptions,
+  type GroupLimit,
   type Routing,
   type Scoring,
+  type WeightOptions,
   balanceLoss,
   dropTokens,
   expertCapacity,
@@ -33,6 +36,14 @@ export interface RouterOptions {
   readonly balanceLoss?: number;
   /** Coefficient of the z-loss (ST-MoE, 2022, eq. 5); default 0. */
   readonly zLoss?: number;
+  /** Factor on all weights (DeepSeek's routed scaling factor); default 1. */
+  readonly scale?: number;
+  /** Limits each token to the experts of a few groups (DeepSeek-V3, section 2.1.2). */
+  readonly groups?: GroupLimit;
+  /** Whether experts at their capacity keep the first tokens, the default, or those of the largest weights. */
+  readonly dropPolicy?: DropOptions["policy"];
+  /** Groups of experts that share a capacity, as those of a device (MegaScale-MoE); default each by itself. */
+  readonly capacityGroups?: number;
   /** Whose tokens are dropped by themselves, where there is a capacity; default each rank's of a microbatch. */
   readonly capacityParts?: CapacityParts;
   /** What the selection bias moves by after a step (DeepSeek-V3, section 2.1.2); default 0.001. */
@@ -75,11 +86,18 @@ function membersOf(groups: Int32Array): readonly Int32Array[] {
 }
 
 /** Keeps what fits, by parts of the tokens. */
-function dropBeyond(routing: Routing, factor: number, parts: readonly Int32Array[]): Routing {
+function dropBeyond(
+  routing: Routing,
+  factor: number,
+  parts: readonly Int32Array[],
+  options: RouterOptions,
+): Routing {
   const { topK, experts } = routing;
+  const { dropPolicy: policy = "position", capacityGroups: deviceGroups = experts } = options;
   const drop = (some: Routing): Routing => {
-    const capacity = expertCapacity({ tokens: some.tokens, topK, experts, factor });
-    return dropTokens(some, { capacity, policy: "position" });
+    const { tokens } = some;
+    const capacity = expertCapacity({ tokens, topK, experts: deviceGroups, factor });
+    return dropTokens(some, { capacity, policy, deviceGroups });
   };
   if (parts.length === 1) return drop(routing);
   const [expertIds, weights] = [routing.expertIds.slice(), routing.weights.slice()];
@@ -132,19 +150,20 @@ export class Router {
 
   /** Chooses for logits [T, E]. */
   route(logits: Float32Array): Routed {
-    const { count: experts, active: topK } = this.#experts;
+    const { active: topK } = this.#experts;
     const { bias } = this.#state;
+    const { groups } = this.#options;
     const chosen = route(logits, {
-      experts,
+      ...this.#weighting,
       topK,
-      scoring: this.#scoring,
       ...(bias !== undefined && { bias }),
+      ...(groups !== undefined && { groups }),
     });
     if (this.#capacity === undefined) return { kept: chosen, chosen };
     // Other numbers of tokens, as in generation, are one part.
-    const { factor, groups } = this.#capacity;
-    const all = chosen.tokens === groups.length ? this.#parts : [groups];
-    return { kept: dropBeyond(chosen, factor, all), chosen };
+    const { factor, groups: parts } = this.#capacity;
+    const all = chosen.tokens === parts.length ? this.#parts : [parts];
+    return { kept: dropBeyond(chosen, factor, all, this.#options), chosen };
   }
 
   /** Gradient of logits [T, E] from that of the kept weights [T, k]; counts the tokens. */
@@ -152,7 +171,9 @@ export class Router {
     const { count: experts } = this.#experts;
     const { balance, z } = this.#coefficients;
     const into = new Float32Array(logits.length);
-    routeGradient(logits, routed.kept, weights, { experts, scoring: this.#scoring }, into);
+    // Weights are shares of all that were chosen: a dropped slot passes nothing, but is counted.
+    const kept = weights.map((g, slot) => (routed.kept.expertIds[slot] === -1 ? 0 : g));
+    routeGradient(logits, routed.chosen, kept, this.#weighting, into);
     const counts = tokensPerExpert(routed.chosen.expertIds, experts);
     counts.forEach((count, e) => {
       this.counts[e]! += count;
@@ -179,6 +200,11 @@ export class Router {
     load.set(counts);
     if (bias !== undefined) updateSelectionBias(bias, counts, this.#options.biasRate ?? 1e-3);
     this.counts.fill(0);
+  }
+
+  get #weighting(): WeightOptions {
+    const { count: experts } = this.#experts;
+    return { experts, scoring: this.#scoring, scale: this.#options.scale ?? 1 };
   }
 
   get #scoring(): Scoring {

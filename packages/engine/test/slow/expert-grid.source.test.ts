@@ -53,6 +53,16 @@ const routed: readonly (readonly [Degrees, Partial<ModelOptions>, RouterOptions]
     { zLoss: 0.01 },
   ],
   [{ cp: 2, ep: 2, expertCapacity: 1 }, mixtral, { capacityParts: { tp: 2, cp: 4 } }],
+  [
+    { tp: 2, sequenceParallel: true, ep: 2, etp: 1, expertCapacity: 1 },
+    mixtral,
+    { capacityGroups: 2, dropPolicy: "probability" },
+  ],
+  [
+    { dp: 2, cp: 2, ep: 4, dispatch: "unique" },
+    deepSeek,
+    { groups: { groups: 2, keep: 1 }, scale: 2.5 },
+  ],
   [{ dp: 2, ep: 2, dispatch: "all-gather" }, mixtral, { zLoss: 0.02, balanceLoss: 0.05 }],
   [{ cp: 2, pp: 2, ep: 2 }, switchForm, { zLoss: 0.02, balanceLoss: 0.05 }],
   [
