@@ -3,6 +3,9 @@ export { type Pricer, type RooflineOptions, measuredPricer, rooflinePricer } fro
 export { type Interval, type PredictedKind, interval } from "./interval.ts";
 export { type Communication } from "./groups.ts";
 export { type PricedOperator, type StepCosts, type StepOptions, stepCosts } from "./step-costs.ts";
+export { type GradientSum } from "./gradient-sums.ts";
+export { type StagedBoundary, type StagedPipeline, type StagedStage } from "./staged-costs.ts";
+export { type StagedStepCosts, stagedStepCosts } from "./staged-step-costs.ts";
 export {
   type Makespan,
   type PipelineCosts,

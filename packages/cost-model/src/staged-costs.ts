@@ -4,21 +4,21 @@
  * activation, gathered before and handed out behind. A layer's gradients are summed over the pipelines in as many pieces as all its
  * widths divide, one after another where a rank holds several.
  */
-import type { Seconds } from "@trireme/core";
+import type { Bytes, Seconds } from "@trireme/core";
 import { defineStagedMesh } from "@trireme/topology";
 import {
-  type Model,
+  type Pass,
   type Plan,
   boundaryBytes,
   bytesOf,
-  gradientCollective,
   microbatches,
-  reducedBytes,
-  stageParameters,
   stagedAxes,
 } from "@trireme/workload";
+import type { Communication } from "./groups.ts";
+import { type Placed, gradientSums } from "./gradient-sums.ts";
 import { type KindCosts, kindCosts } from "./plan-costs.ts";
 import type { Prices } from "./prices.ts";
+import { type PricedOperator, kernels } from "./step-costs.ts";
 
 /** One stage of one pipeline. */
 export interface StagedStage {
@@ -27,14 +27,28 @@ export interface StagedStage {
   readonly devices: readonly number[];
   readonly layers: number;
   readonly costs: KindCosts;
+  readonly communication: Communication;
+  /** Its kernels of one pass in order, with their times. */
+  operators(pass: Pass): readonly PricedOperator[];
   /** Sums of its gradients over the pipelines, and under ZeRO 1 the weights back; once per step, nothing hidden. */
   readonly reduce: Seconds;
   readonly gather: Seconds;
 }
 
+/** What one microbatch crosses between two stages, either way: the same in parts. */
+export interface StagedBoundary {
+  readonly bytes: Bytes;
+  /** Put together by the ranks before it, sent by their leader to the next, and handed out by that. */
+  readonly gathered: Seconds;
+  readonly sent: Seconds;
+  readonly handedOut: Seconds;
+}
+
 /** One pipeline. */
 export interface StagedPipeline {
   readonly stages: readonly StagedStage[];
+  /** After each stage but the last. */
+  readonly boundaries: readonly StagedBoundary[];
   /** Its slowest boundary. */
   readonly pointToPoint: Seconds;
   /** The sum of a tied table's gradient between its ends. */
@@ -53,11 +67,19 @@ export function stagedCosts(prices: Prices, plan: Plan): readonly StagedPipeline
       const priced = prices.on(own, devices);
       const { reduce, gather } = sync[pipeline]![s]!;
       const costs = kindCosts(own, priced.list.stages[s]!, priced);
-      return { plan: own, devices, layers, costs, reduce, gather };
+      const { communication } = priced;
+      const all = kernels(model, own, priced);
+      const operators: StagedStage["operators"] = (pass) => all(s, pass);
+      return { plan: own, devices, layers, costs, communication, operators, reduce, gather };
     });
+    const boundaries = boundariesOf(prices, plan, stages);
     return {
       stages,
-      pointToPoint: slowestBoundary(prices, plan, stages),
+      boundaries,
+      pointToPoint: boundaries.reduce(
+        (slowest, { gathered, sent, handedOut }) => Math.max(slowest, gathered + sent + handedOut),
+        0,
+      ),
       tied: tiedTable(prices, plan, stages),
     };
   });
@@ -76,18 +98,21 @@ function asUsual(plan: Plan, pipeline: number, tp: number): Plan {
   };
 }
 
-function slowestBoundary(prices: Prices, plan: Plan, stages: readonly StagedStage[]): Seconds {
+function boundariesOf(
+  prices: Prices,
+  plan: Plan,
+  stages: readonly StagedStage[],
+): StagedBoundary[] {
   const bytes = boundaryBytes(prices.model, plan);
-  let slowest = 0;
-  for (const [i, to] of stages.entries()) {
-    if (i === 0) continue;
-    const from = stages[i - 1]!;
-    const gathered = plan.sequenceParallel ? prices.time("all-gather", from.devices, bytes) : 0;
-    const sent = prices.time("send", [from.devices[0]!, to.devices[0]!], bytes);
-    const handedOut = prices.time("broadcast", to.devices, bytes);
-    slowest = Math.max(slowest, gathered + sent + handedOut);
-  }
-  return slowest;
+  return stages.slice(1).map((to, i) => {
+    const from = stages[i]!;
+    return {
+      bytes,
+      gathered: plan.sequenceParallel ? prices.time("all-gather", from.devices, bytes) : 0,
+      sent: prices.time("send", [from.devices[0]!, to.devices[0]!], bytes),
+      handedOut: prices.time("broadcast", to.devices, bytes),
+    };
+  });
 }
 
 function tiedTable(prices: Prices, plan: Plan, stages: readonly StagedStage[]): Seconds {
@@ -99,61 +124,20 @@ function tiedTable(prices: Prices, plan: Plan, stages: readonly StagedStage[]): 
   return prices.time("all-reduce", [first[0]!, last[0]!], bytes);
 }
 
-interface Placed {
-  readonly width: number;
-  readonly firstRank: number;
-  readonly firstLayer: number;
-  readonly layers: number;
-}
-
 /** By pipeline and stage. */
 function synchronisation(
   prices: Prices,
   plan: Plan,
   pipelines: readonly (readonly Placed[])[],
 ): { reduce: Seconds; gather: Seconds }[][] {
-  const { model } = prices;
   const sums = pipelines.map((stages) => stages.map(() => ({ reduce: 0, gather: 0 })));
-  const starts = new Set(pipelines.flat().map((stage) => stage.firstLayer));
-  const bounds = [...starts, model.layers].sort((a, b) => a - b);
-  for (const [i, first] of bounds.entries()) {
-    const end = bounds[i + 1];
-    if (end === undefined) break;
-    const holders = pipelines.map((stages) =>
-      stages.findIndex((s) => first < s.firstLayer + s.layers),
-    );
-    const placed = holders.map((stage, pipeline) => pipelines[pipeline]![stage]!);
-    const pieces = placed.reduce((n, s) => leastCommonMultiple(n, s.width), 1);
-    const parameters = trained(model, plan, pieces, first, end);
-    for (let piece = 0; piece < pieces; piece++) {
-      const ranks = placed.map((s) => s.firstRank + Math.floor((piece * s.width) / pieces));
-      const reduced = parameters * reducedBytes(plan);
-      const reduce = prices.time(gradientCollective(plan), ranks, reduced);
-      const gather =
-        plan.zero === 0
-          ? 0
-          : prices.time("all-gather", ranks, parameters * bytesOf(plan.precision));
-      for (const [pipeline, stage] of holders.entries()) {
-        // All ranks of a stage hold as many pieces: its first stands for them.
-        if (ranks[pipeline] !== placed[pipeline]!.firstRank) continue;
-        sums[pipeline]![stage]!.reduce += reduce;
-        sums[pipeline]![stage]!.gather += gather;
-      }
+  for (const { ranks, stages, reduce, gather } of gradientSums(prices, plan, pipelines)) {
+    for (const [pipeline, stage] of stages.entries()) {
+      // All ranks of a stage hold as many pieces: its first stands for them.
+      if (ranks[pipeline] !== pipelines[pipeline]![stage]!.firstRank) continue;
+      sums[pipeline]![stage]!.reduce += reduce;
+      sums[pipeline]![stage]!.gather += gather;
     }
   }
   return sums;
-}
-
-/** Trained parameters of one piece of layers `first` to `end`, embedding and head with the ends. */
-function trained(model: Model, plan: Plan, pieces: number, first: number, end: number): number {
-  const { pipelines: _, pipelineBatches: __, ...rest } = plan;
-  const layers = { stage: 0, firstLayer: first, layers: end - first };
-  const ends = { embedding: first === 0, head: end === model.layers };
-  return stageParameters(model, { ...rest, tp: pieces }, { ...layers, ...ends }).trainable;
-}
-
-function leastCommonMultiple(a: number, b: number): number {
-  let [x, y] = [a, b];
-  while (y > 0) [x, y] = [y, x % y];
-  return (a / x) * b;
 }

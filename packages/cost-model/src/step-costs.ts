@@ -109,7 +109,7 @@ function perRank(
 }
 
 /** The kernels of stages with their times, looked up when asked for. */
-function kernels(m: Model, p: Plan, own: PlanPrices): StepCosts["operators"] {
+export function kernels(m: Model, p: Plan, own: PlanPrices): StepCosts["operators"] {
   const known = new Map<number, readonly PricedOperator[]>();
   return (stage, pass) => {
     const kind = own.list.kindOf[stage]!;

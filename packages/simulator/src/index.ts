@@ -36,6 +36,7 @@ export { stepProgram } from "./step/step-program.ts";
 export { type DescribeOptions, type PricedPlan, describeStep } from "./step/describe-step.ts";
 export { type RoutedCounts, type RoutedLayer, routedByTrace } from "./step/uneven-experts.ts";
 export { type DocumentLengths, packedLengths } from "./step/packed-lengths.ts";
+export { type PlayableStep } from "./step/playable-step.ts";
 export { type SimulateOptions, type SimulatedStep, simulatedStep } from "./step/simulated-step.ts";
 export { type MemoryOverTime, memoryOverTime } from "./step/memory-over-time.ts";
 export {
@@ -43,6 +44,7 @@ export {
   type StepSimulation,
   type StepSummary,
   type StepTotals,
+  playableStep,
   simulateStep,
   sumStep,
 } from "./step/simulate-step.ts";

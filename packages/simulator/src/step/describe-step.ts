@@ -103,7 +103,7 @@ function axisLanes(layout: RankLayout, cluster: Cluster): Lanes {
 }
 
 /** Communication among devices of one host runs on the lane "intra", any other on "inter". */
-function laneOf(cluster: Cluster, devices: ArrayLike<number>): Lane {
+export function laneOf(cluster: Cluster, devices: ArrayLike<number>): Lane {
   const host = hostIndex(cluster, devices[0]!);
   for (let i = 1; i < devices.length; i++) {
     if (hostIndex(cluster, devices[i]!) !== host) return "inter";

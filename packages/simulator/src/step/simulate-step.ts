@@ -1,13 +1,15 @@
 /** One training step of a plan on a cluster, event by event. */
 import type { Seconds } from "@trireme/core";
-import { type Memory, memory } from "@trireme/cost-model";
+import type { Memory } from "@trireme/cost-model";
 import { type Lane, type Timeline, laneCode, lanes, statistics } from "@trireme/timeline";
-import { hostOf } from "@trireme/topology";
-import { type FlopConvention, modelFlops, ranks } from "@trireme/workload";
+import { type Cluster, hostOf } from "@trireme/topology";
+import { type FlopConvention, type Plan, modelFlops, ranks } from "@trireme/workload";
 import { AggregateRecorder, type RankTotals } from "../program/aggregate.ts";
 import { playInto } from "../program/play.ts";
 import { TimelineRecorder } from "../program/recorder.ts";
-import { type SimulateOptions, type SimulatedStep, simulatedStep } from "./simulated-step.ts";
+import { type PlayableStep, check } from "./playable-step.ts";
+import { type SimulateOptions, simulatedStep } from "./simulated-step.ts";
+import { stagedStep } from "./staged-step.ts";
 
 /** What a step comes to, however its spans are kept. */
 export interface StepSummary {
@@ -59,13 +61,20 @@ export interface StepTotals extends StepSummary {
   readonly rank: (rank: number) => RankTotals;
 }
 
+/** Makes the step of any plan ready to be played; throws as `simulatedStep` and `stagedStep` do. */
+export function playableStep(o: SimulateOptions): PlayableStep {
+  if (o.plan.pipelines === undefined) return simulatedStep(o);
+  check(o.plan, o.cluster);
+  return stagedStep(o);
+}
+
 /**
  * Simulates one step and keeps every span. Ranks that must behave alike are simulated once.
  * @throws TriremeError `PLAN` when the plan has more ranks than the cluster devices, `PRECISION`
  * when the device does not compute in the plan's precision.
  */
 export function simulateStep(o: SimulateOptions): StepSimulation {
-  const prepared = simulatedStep(o);
+  const prepared = playableStep(o);
   const { program, ranks: simulated } = prepared;
   const recorder = new TimelineRecorder(program.labels, { rankOf: simulated.rankOf });
   const { events } = playInto(program, recorder, prepared.play);
@@ -94,7 +103,7 @@ export function simulateStep(o: SimulateOptions): StepSimulation {
 
 /** Simulates one step and keeps sums alone: for so many ranks that their spans would not fit. */
 export function sumStep(o: SimulateOptions): StepTotals {
-  const prepared = simulatedStep(o);
+  const prepared = playableStep(o);
   const { program, ranks: simulated } = prepared;
   const recorder = new AggregateRecorder(program.labels, simulated.count);
   const { events } = playInto(program, recorder, prepared.play);
@@ -130,13 +139,12 @@ interface Sums {
   readonly events: number;
 }
 
-function summary(o: SimulateOptions, prepared: SimulatedStep, sums: Sums): StepSummary {
+function summary(o: SimulateOptions, prepared: PlayableStep, sums: Sums): StepSummary {
   const { model, plan, cluster } = o;
   const { standIn, rankOf } = prepared.ranks;
-  const device = hostOf(cluster, 0).accelerator;
   const count = ranks(plan);
   const whole = sums.makespan * count;
-  const peak = device.peak[plan.precision]! * whole;
+  const peak = meanPeak(cluster, plan) * whole;
   const tokens = plan.globalBatch * plan.sequence;
   const share = (part: number, of: number): number => (of > 0 ? part / of : 0);
   const under = (convention: FlopConvention): number =>
@@ -145,7 +153,7 @@ function summary(o: SimulateOptions, prepared: SimulatedStep, sums: Sums): StepS
     const code = laneCode(lane);
     return { load: share(sums.time[code]!, whole), bytes: sums.bytes[code]! / count };
   };
-  const needs = memory({ model, plan });
+  const { memory: needs, device } = prepared;
   return {
     step: sums.makespan,
     tokensPerSecond: share(tokens, sums.makespan),
@@ -176,4 +184,15 @@ function summary(o: SimulateOptions, prepared: SimulatedStep, sums: Sums): StepS
     standIn: standIn.map((one) => rankOf[one]!),
     events: sums.events,
   };
+}
+
+/** FLOPs a second of a device of the plan in its precision, a mean where they differ. */
+function meanPeak(cluster: Cluster, plan: Plan): number {
+  const of = (device: number): number =>
+    hostOf(cluster, device).accelerator.peak[plan.precision] ?? 0;
+  if (plan.pipelines === undefined) return of(0);
+  const count = ranks(plan);
+  let sum = 0;
+  for (let device = 0; device < count; device++) sum += of(device);
+  return sum / count;
 }

@@ -1,14 +1,14 @@
 /** A step made ready to be played: its program, which ranks it has, and what their devices share. */
 import { type Seconds, TriremeError } from "@trireme/core";
-import { type Cluster, hostIndex, hostOf } from "@trireme/topology";
-import { type Plan, boundaryBytes, ranks } from "@trireme/workload";
+import { memory } from "@trireme/cost-model";
+import { hostOf } from "@trireme/topology";
+import { type Plan, boundaryBytes } from "@trireme/workload";
 import { programNetwork } from "../network/program-network.ts";
 import type { Jitter } from "../program/jitter.ts";
-import type { PlayOptions } from "../program/play-options.ts";
-import type { Program } from "../program/program.ts";
 import { type PricedPlan, describeStep, transfers } from "./describe-step.ts";
 import { type SimulatedRanks, fold, unfolded } from "./fold.ts";
 import { type DocumentLengths, packedAttention } from "./packed-lengths.ts";
+import { type PlayableStep, check, sharedHosts, speeds } from "./playable-step.ts";
 import { type RankLayout, rankLayout } from "./rank-layout.ts";
 import type { StepDescription } from "./step-description.ts";
 import { stepProgram } from "./step-program.ts";
@@ -43,24 +43,27 @@ export interface SimulateOptions extends PricedPlan {
   readonly loading?: Seconds | ((rank: number) => Seconds);
 }
 
-/** A step ready to be played. */
-export interface SimulatedStep {
+/** A step of a plan whose pipelines are alike, ready to be played. */
+export interface SimulatedStep extends PlayableStep {
   readonly layout: RankLayout;
   readonly ranks: SimulatedRanks;
   readonly description: StepDescription;
-  readonly program: Program;
-  readonly play: PlayOptions;
-  /** Whether some ranks stand for others. */
-  readonly folded: boolean;
 }
 
 /**
  * Makes a step ready.
- * @throws TriremeError `PLAN` when the plan has more ranks than the cluster devices, `PRECISION`
+ * @throws TriremeError `PLAN` when the plan has more ranks than the cluster devices, or pipelines that
+ * differ (see `playableStep`), `PRECISION`
  * when the device does not compute in the plan's precision, `SPEED` for a speed that is not positive.
  */
 export function simulatedStep(o: SimulateOptions): SimulatedStep {
   const { model, plan, cluster } = o;
+  if (plan.pipelines !== undefined) {
+    throw new TriremeError(
+      "PLAN",
+      `${plan.dp} pipelines that differ have no ranks that do alike; use playableStep`,
+    );
+  }
   check(plan, cluster);
   const layout = rankLayout(plan);
   const uneven =
@@ -92,6 +95,8 @@ export function simulatedStep(o: SimulateOptions): SimulatedStep {
     ranks: simulated,
     description,
     program,
+    memory: memory({ model, plan }),
+    device: hostOf(cluster, 0).accelerator,
     play: {
       rankOf: simulated.rankOf,
       ...(o.network === "shared" ? { network: programNetwork({ cluster, program }) } : {}),
@@ -108,38 +113,6 @@ export function simulatedStep(o: SimulateOptions): SimulatedStep {
     },
     folded: simulated.count < layout.ranks,
   };
-}
-
-function check(plan: Plan, cluster: Cluster): void {
-  if (plan.pipelines !== undefined) {
-    throw new TriremeError(
-      "PLAN",
-      `${plan.dp} pipelines that differ are not simulated; use stages of one width, the same in each`,
-    );
-  }
-  const needed = ranks(plan);
-  if (needed > cluster.devices) {
-    const cp = plan.cp > 1 ? ` x cp(${plan.cp})` : "";
-    throw new TriremeError(
-      "PLAN",
-      `tp(${plan.tp})${cp} x dp(${plan.dp}) x pp(${plan.pp}) = ${needed} ranks, but the cluster has ${cluster.devices} devices`,
-    );
-  }
-  const device = hostOf(cluster, 0).accelerator;
-  if (device.peak[plan.precision] === undefined) {
-    throw new TriremeError(
-      "PRECISION",
-      `${device.name} has no ${plan.precision} arithmetic; use ${Object.keys(device.peak).join(" or ")}`,
-    );
-  }
-}
-
-function speeds(speed: (rank: number) => number, rankOf: Int32Array): Float64Array {
-  return Float64Array.from(rankOf, (rank) => {
-    const own = speed(rank);
-    if (own > 0 && own < Infinity) return own;
-    throw new TriremeError("SPEED", `speed ${own} of rank ${rank}: give a finite number above 0`);
-  });
 }
 
 /** Pipeline ranks that read samples: of the first stage the inputs, of the last the labels. */
@@ -174,20 +147,4 @@ function differences(o: SimulateOptions, layout: RankLayout): Int32Array {
     if (number === undefined) names.set(key, (number = names.size));
     return number;
   });
-}
-
-/** Hosts with more ranks than cores, and their ranks. */
-function sharedHosts(cluster: Cluster, plan: Plan): NonNullable<PlayOptions["shared"]> {
-  const all = new Map<number, number[]>();
-  for (let rank = 0; rank < ranks(plan); rank++) {
-    const { concurrency, accelerators } = hostOf(cluster, rank);
-    if (concurrency >= accelerators) continue;
-    const host = hostIndex(cluster, rank);
-    const list = all.get(host);
-    if (list === undefined) all.set(host, [rank]);
-    else list.push(rank);
-  }
-  return [...all.values()]
-    .map((members) => ({ cores: hostOf(cluster, members[0]!).concurrency, ranks: members }))
-    .filter((host) => host.ranks.length > host.cores);
 }

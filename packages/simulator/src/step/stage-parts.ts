@@ -14,9 +14,22 @@ import type { Part, StageParts, TimedCollective } from "./step-description.ts";
 /** The lane that the collectives of each axis run on. */
 export type Lanes = Readonly<Record<GroupAxis, Lane>>;
 
+/** What of the costs of a step its parts are made from. */
+export type PartCosts = Pick<
+  StepCosts,
+  | "forward"
+  | "inputGradient"
+  | "weightGradient"
+  | "recompute"
+  | "tensorParallel"
+  | "sharding"
+  | "communication"
+  | "operators"
+>;
+
 /** What the parts of a stage are made from. */
 export interface StagePartsOptions {
-  readonly costs: StepCosts;
+  readonly costs: PartCosts;
   /** Stage of the model. */
   readonly stage: number;
   readonly collectives: readonly CollectiveOperator[];
