@@ -7,7 +7,6 @@
  */
 import { actionAt, kindCode, printAction } from "@trireme/schedulers";
 import type { GradientSum } from "@trireme/cost-model";
-import type { Seconds } from "@trireme/core";
 import { Program } from "../program/program.ts";
 import { laneOf } from "./describe-step.ts";
 import { StagedDeclarations } from "./staged-declarations.ts";
