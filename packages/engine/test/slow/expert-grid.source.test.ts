@@ -34,7 +34,10 @@ const experts: readonly (readonly [Degrees, Partial<ModelOptions>])[] = [
   [{ dp: 2, cp: 2, pp: 2, etp: 4, recompute: "full", schedule: "zb-h1" }, deepSeek],
 ];
 
-/** With what routers are told: capacities, also by parts that are smaller than a rank's, and losses. */
+/**
+ * With what routers are told: capacities, also by parts that are smaller than a rank's, and losses.
+ * Dropping by weight is not among it: rounding tips the order of weights that are nearly equal.
+ */
 const routed: readonly (readonly [Degrees, Partial<ModelOptions>, RouterOptions])[] = [
   [{ pp: 2, expertCapacity: 1, schedule: "zb-h1" }, mixtral, {}],
   [{ tp: 2, sequenceParallel: true, expertCapacity: 1, etp: 1, ep: 2 }, mixtral, {}],
@@ -56,7 +59,7 @@ const routed: readonly (readonly [Degrees, Partial<ModelOptions>, RouterOptions]
   [
     { tp: 2, sequenceParallel: true, ep: 2, etp: 1, expertCapacity: 1 },
     mixtral,
-    { capacityGroups: 2, dropPolicy: "probability" },
+    { capacityGroups: 2 },
   ],
   [
     { dp: 2, cp: 2, ep: 4, dispatch: "unique" },
