@@ -150,10 +150,14 @@ export class OperatorList {
     }
   }
 
-  /** Reads a tensor for its largest value and again to write it and its transpose quantised. */
+  /**
+   * Reads a tensor for its largest value and again to write it and its transpose quantised; in 4 bits once more, since
+   * the transpose alone is rotated (random Hadamard transform of NVFP4, arXiv 2509.25149 §4), and with a scale to 16 numbers.
+   */
   #cast(rows: number, width: number, operand: Bytes, pass: Pass): void {
     const n = rows * width;
-    const bytes = (2 * this.element + 2 * operand) * n;
+    const four = operand === 0.5;
+    const bytes = ((four ? 3 : 2) * this.element + 2 * (operand + (four ? 1 / 16 : 0))) * n;
     this.push("activation", operand === 1 ? "cast-fp8" : "cast-fp4", pass, [rows, width], {
       flops: 3 * n,
       bytes,

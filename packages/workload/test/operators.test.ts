@@ -138,6 +138,16 @@ test("copies are sorted where they arrive; a token that travels once is copied t
   expect(forms({ ep: 1, dispatch: "unique" })).toEqual(["scatter", "combine"]);
 });
 
+test("a cast reads its operand twice and writes it twice; in 4 bits thrice, with a scale to 16 numbers", () => {
+  const m = small({ layers: 1 });
+  const each = (matrixPrecision: "fp8" | "fp4"): number[] =>
+    everyOperator(m, definePlan(m, { globalBatch: 1, matrixPrecision }))
+      .filter((o) => o.form.startsWith("cast-"))
+      .map((o) => o.bytes / (o.shape[0]! * o.shape[1]!));
+  expect(new Set(each("fp8"))).toEqual(new Set([2 * 2 + 2]));
+  expect(new Set(each("fp4"))).toEqual(new Set([3 * 2 + 2 * (1 / 2 + 1 / 16)]));
+});
+
 test("equal keys are equal kernels", () => {
   const m = model("llama3-8b");
   const seen = new Map<string, string>();
