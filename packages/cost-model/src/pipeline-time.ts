@@ -162,25 +162,28 @@ function idle(c: PipelineCosts, { f, i, w }: RankWork): Seconds {
 }
 
 /**
- * Time that a schedule gives each microbatch where a stage has not its forward, input gradient and weight
+ * Time that a schedule gives each microbatch where stages have not forward, input gradient and weight
  * gradient alike: it repeats a pattern of slots as long as the longest of them in each, with half and with
  * a third of the memory (arXiv 2405.15362 §5: "bubbles" where they differ; the lengths are those of the
- * schedules played).
+ * schedules played). The loop of waits that sets it runs through all ranks, and so counts a mean stage:
+ * one long stage makes its rank's work the pace, and every other slot stays as it is.
  */
 function cycle({ schedule, ranks, ...c }: PipelineCosts): Seconds {
   if (schedule !== "v-half" && schedule !== "v-min") return 0;
   // Of two and three ranks the patterns are others.
   if (ranks === 1 || (ranks === 2 && schedule === "v-half")) return 0;
-  let longest = 0;
-  for (let stage = 0; stage < c.forward.length; stage++) {
-    const f = c.forward[stage]!;
-    const w = c.weightGradient[stage]!;
-    const i = c.backward[stage]! - w;
-    const slot = Math.max(f, i);
-    const whole = ranks === 2 ? f + 4 * i + w : 4 * slot + w;
-    longest = Math.max(longest, schedule === "v-min" && ranks > 3 ? 6 * slot : whole);
-  }
-  return longest;
+  const f = mean(c.forward);
+  const w = mean(c.weightGradient);
+  const i = mean(c.backward) - w;
+  const slot = Math.max(f, i);
+  if (schedule === "v-min" && ranks > 3) return 6 * slot;
+  return ranks === 2 ? f + 4 * i + w : 4 * slot + w;
+}
+
+function mean(of: Float64Array): number {
+  let sum = 0;
+  for (let stage = 0; stage < of.length; stage++) sum += of[stage]!;
+  return sum / of.length;
 }
 
 /** The closed form. */
