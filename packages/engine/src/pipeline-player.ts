@@ -7,16 +7,18 @@ import type { Work } from "@trireme/collectives";
 import { type Flops, type Seconds, TriremeError } from "@trireme/core";
 import type { Action, ActionKind } from "@trireme/schedulers";
 import type { Model, Plan, Stage } from "@trireme/workload";
+import { incoming, outgoing } from "./boundary-message.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
 import type { Products } from "./products.ts";
+import { RestingTensor } from "./resting-tensor.ts";
 import type { StageCompute, StageFlight } from "./stage-compute.ts";
 import type { SpanLog } from "./span-log.ts";
 import { stageFlops } from "./stage-flops.ts";
 import type { StageBoundary } from "./staged/stage-boundary.ts";
 import type { StageWeights } from "./stage-weights.ts";
 import { Tape, type Variable, gradientOf } from "./tape.ts";
-import { type Tensor, view } from "./tensor.ts";
+import type { Tensor } from "./tensor.ts";
 import { type WeightWork, isWeightAction } from "./weight-work.ts";
 
 /** What a player needs of its rank. */
@@ -111,20 +113,23 @@ export class PipelinePlayer {
 
   /** Any action but F; returns the bytes it moves between ranks. */
   #play(flight: Flight, kind: ActionKind): number {
-    const { boundary, pool, plan } = this.#options;
+    const { boundary, plan } = this.#options;
     const { stage: number } = flight.stage;
     switch (kind) {
       case "RECV_F": {
-        const input = this.#boundary(flight);
-        flight.input = input;
-        boundary.receive(view(pool.memory, input.value), number - 1, plan.sequenceParallel);
-        return input.value.size * 4;
+        const { model, boundaryRows } = this.#options;
+        const { tensor, elements } = incoming(flight.tape, [boundaryRows, model.hidden]);
+        flight.input = { value: tensor, needsGradient: flight.training, gradient: undefined };
+        boundary.receive(elements, number - 1, plan.sequenceParallel);
+        return elements.byteLength;
       }
       case "RECV_B": {
         const output = flight.output!;
-        output.gradient = flight.tape.allocate(output.value.dims);
-        boundary.receive(view(pool.memory, output.gradient), number + 1, plan.sequenceParallel);
-        return output.gradient.size * 4;
+        const { tensor, elements } = incoming(flight.tape, output.value.dims);
+        output.gradient = tensor;
+        boundary.receive(elements, number + 1, plan.sequenceParallel);
+        if (tensor instanceof RestingTensor) tensor.change();
+        return elements.byteLength;
       }
       case "SEND_F":
         return this.#send(flight, flight.output!.value, number + 1);
@@ -172,6 +177,7 @@ export class PipelinePlayer {
     const { stage, microbatch, training, tape } = flight;
     // Without a way back the next stage takes over the tape; else each stage frees its own.
     const next = this.#flight(stage.stage + 1, microbatch, training, training ? undefined : tape);
+    next.tape.share(output.value);
     next.input = { value: output.value, needsGradient: training, gradient: undefined };
     if (!training) this.#flights.delete(this.#key(stage.stage, microbatch));
   }
@@ -181,22 +187,17 @@ export class PipelinePlayer {
     const { stage, microbatch, input } = flight;
     if (stage.embedding || input === undefined || !this.#isLocal(stage.stage - 1)) return;
     const before = this.#flight(stage.stage - 1, microbatch, true);
-    const gradient = before.tape.allocate(input.value.dims);
+    const gradient = before.tape.activation(input.value.dims);
     this.#options.pool.copy(gradientOf(input).pointer, gradient.pointer, gradient.size);
     before.output!.gradient = gradient;
   }
 
   #send(flight: Flight, tensor: Tensor, to: number): number {
-    const { boundary, pool, plan } = this.#options;
-    flight.sends.push(boundary.send(view(pool.memory, tensor), to, plan.sequenceParallel));
+    const { boundary, plan } = this.#options;
+    const elements = outgoing(flight.tape, tensor);
+    flight.sends.push(boundary.send(elements, to, plan.sequenceParallel));
     flight.sent = to < flight.stage.stage || !flight.training;
-    return tensor.size * 4;
-  }
-
-  /** A stage input [boundaryRows, hidden] that another rank fills. */
-  #boundary({ tape, training }: Flight): Variable {
-    const { model, boundaryRows } = this.#options;
-    return tape.variable([boundaryRows, model.hidden], training);
+    return elements.byteLength;
   }
 
   #flight(number: number, microbatch: number, training: boolean, tape?: Tape): Flight {

@@ -42,6 +42,11 @@ export class ProductFormat {
     this.#precision = precision;
   }
 
+  /** Whether activations and their gradients are of this format all over, so that they are rounded where they lie. */
+  get roundsInPlace(): boolean {
+    return this.#precision.kind === "bf16";
+  }
+
   /** Rounds an operand of the product with this weight into `out`, of the same size. */
   round(kernels: Kernels, x: Tensor, out: number, weight: string, role: OperandRole): void {
     if (this.#precision.kind === "bf16") {

@@ -5,6 +5,8 @@ import type { ProductFormat } from "./product-format.ts";
 export interface Products {
   /** What they compute in; left out for float32. */
   readonly format?: ProductFormat | undefined;
+  /** What activations are kept in between their uses; left out for float32. */
+  readonly storage?: "bf16" | undefined;
   /** What corrupts them, or looks whether something has. */
   readonly watch?: CorruptionWatch | undefined;
 }

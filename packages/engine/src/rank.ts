@@ -142,7 +142,10 @@ export class Rank {
       precision: plan.dispatchPrecision ?? (plan.precision === "fp32" ? "fp32" : "bf16"),
       router: (layer) => this.#routers.of(layer),
     };
-    this.#products = { format: planFormat(plan, scaling, delayed), watch };
+    // Ranks that sleep have nothing to keep.
+    const narrow = plan.precision === "bf16" && options.rehearse === undefined;
+    const storage = narrow ? "bf16" : undefined;
+    this.#products = { format: planFormat(plan, scaling, delayed), storage, watch };
     const { weights } = this;
     const products = this.#products;
     const { rankOfStage, pieces } = layout;

@@ -60,6 +60,7 @@ export class StageRun {
     if (this.#options.model.block === "parallel") return this.#parallelBlock(tape, layer, x);
     const attended = this.#attention(tape, layer, this.#norm(tape, `${name}.ln_1`, x));
     const middle = residual(tape, x, attended);
+    tape.rest();
     const normed = this.#norm(tape, `${name}.ln_2`, middle);
     return residual(tape, middle, this.#feedForward(tape, layer, normed));
   }

@@ -7,6 +7,7 @@
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
 import type { Products } from "./products.ts";
+import { RestingTensor } from "./resting-tensor.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** A value on the tape and the gradient of the loss by it, once a consumer has contributed. */
@@ -70,6 +71,8 @@ export class Tape {
   readonly #records: boolean;
   readonly #operations: Operation[] = [];
   readonly #owned = new Set<Tensor>();
+  /** Values that may be kept in fewer bits. */
+  readonly #resting = new Set<RestingTensor>();
   /** How many weight halves are to read a value. */
   readonly #readers = new Map<Tensor, number>();
   /** What has been given back, but is to be read. */
@@ -97,9 +100,32 @@ export class Tape {
     return tensor;
   }
 
+  /** Between operations: values are kept in the format of the run's activations until they are read again. */
+  rest(): void {
+    for (const tensor of this.#resting) if (tensor.isOut) tensor.rest();
+  }
+
+  /** Has a value of another tape, which this one reads, rest with its own. */
+  share(value: Tensor): void {
+    if (value instanceof RestingTensor) this.#resting.add(value);
+  }
+
   /** A new variable of this shape, its value not yet computed. */
   variable(dims: readonly number[], needsGradient = true): Variable {
-    return { value: this.allocate(dims), needsGradient, gradient: undefined };
+    return { value: this.activation(dims), needsGradient, gradient: undefined };
+  }
+
+  /** A tensor in the format of the run's activations, that lives until `release`. */
+  activation(dims: readonly number[]): Tensor {
+    if (this.products.storage === undefined) return this.allocate(dims);
+    return this.own(new RestingTensor(this.pool, this.kernels, dims));
+  }
+
+  /** Takes over a tensor that no tape has. */
+  own(tensor: RestingTensor): RestingTensor {
+    this.#owned.add(tensor);
+    this.#resting.add(tensor);
+    return tensor;
   }
 
   get records(): boolean {
@@ -116,7 +142,7 @@ export class Tape {
    */
   free(tensor: Tensor): void {
     if (this.#readers.has(tensor)) this.#waiting.add(tensor);
-    else if (this.#owned.delete(tensor)) this.pool.free(tensor);
+    else if (this.#owned.delete(tensor)) this.#giveBack(tensor);
   }
 
   /** Frees a value that `restore` can compute again (as a tensor of this tape) when a backward asks. */
@@ -145,7 +171,7 @@ export class Tape {
   contribute(x: Variable, write: (pointer: number) => void): void {
     if (!x.needsGradient) return;
     if (x.gradient === undefined) {
-      x.gradient = this.allocate(x.value.dims);
+      x.gradient = this.activation(x.value.dims);
       write(x.gradient.pointer);
       return;
     }
@@ -159,7 +185,7 @@ export class Tape {
   add(x: Variable, write: (pointer: number, keep: 0 | 1) => void): void {
     if (!x.needsGradient) return;
     const keep = x.gradient === undefined ? 0 : 1;
-    x.gradient ??= this.allocate(x.value.dims);
+    x.gradient ??= this.activation(x.value.dims);
     write(x.gradient.pointer, keep);
   }
 
@@ -208,6 +234,7 @@ export class Tape {
       operation.input?.();
       for (const x of operation.reads ?? []) this.#hold(x);
       this.#freeAll(operation.spent?.());
+      for (const tensor of operation.kept?.() ?? []) restOf(tensor);
     }
   }
 
@@ -223,11 +250,19 @@ export class Tape {
 
   /** Gives every tensor of the tape back to the pool. */
   release(): void {
-    for (const tensor of this.#owned) this.pool.free(tensor);
+    for (const tensor of this.#owned) this.#giveBack(tensor);
     this.#owned.clear();
+    this.#resting.clear();
     this.#readers.clear();
     this.#waiting.clear();
     this.#operations.length = 0;
+  }
+
+  #giveBack(tensor: Tensor): void {
+    if (tensor instanceof RestingTensor) {
+      this.#resting.delete(tensor);
+      tensor.free();
+    } else this.pool.free(tensor);
   }
 
   #freeAll(tensors: readonly (Tensor | undefined)[] = []): void {
@@ -252,6 +287,11 @@ export class Tape {
     this.#readers.delete(x.value);
     if (this.#waiting.delete(x.value)) this.free(x.value);
   }
+}
+
+/** Has a tensor rest, if it is of those that do. */
+export function restOf(tensor: Tensor | undefined): void {
+  if (tensor instanceof RestingTensor && tensor.isOut) tensor.rest();
 }
 
 /** The gradient of a variable that the loss depends on; a missing one is a bug in an operation. */

@@ -24,5 +24,7 @@ export function matrixDims({ dims }: Tensor): readonly [rows: number, cols: numb
 
 /** The tensor's elements, as a view that stays valid when the memory grows (it is shared). */
 export function view(memory: WebAssembly.Memory, tensor: Tensor): Float32Array {
-  return new Float32Array(memory.buffer, tensor.pointer, tensor.size);
+  // The place first: a memory that grows for it has another buffer.
+  const { pointer, size } = tensor;
+  return new Float32Array(memory.buffer, pointer, size);
 }

@@ -18,28 +18,30 @@ export function sectionNames({ tied }: Model, stage: Stage): string[][] {
 /** Runs the stage: to hidden states [rows, hidden], or logits [batch·tokens, vocab] at the head. */
 export function stageForward(tape: Tape, options: StageOptions, input: StageInput): Variable {
   const { model, stage, recompute = "none", recomputeLayers = Infinity } = options;
-  const run = new StageRun(options, input);
+  const parts = new StageRun(options, input);
   const { sections } = options.parameters;
   let section = 0;
   let x = stage.embedding
-    ? inSection(tape, sections, section++, () => run.embed(tape))
+    ? inSection(tape, sections, section++, () => parts.embed(tape))
     : input.hidden;
   if (x === undefined) throw new Error(`stage ${stage.stage} got no input`);
+  tape.rest();
   for (let i = 0; i < stage.layers; i++) {
     const name = `h.${stage.firstLayer + i}`;
     const form = layerForms(model)[layerFormAt(model, stage.firstLayer + i)]!;
     const again = i < recomputeLayers ? recompute : "none";
     const layer = (on: Tape, v: Variable): Variable =>
-      run.layer(on, { name, form, drops: again === "selective" }, v);
+      parts.layer(on, { name, form, drops: again === "selective" }, v);
     const before = x;
-    x = inSection(tape, sections, section++, () =>
-      again === "full" ? recomputed(tape, before, layer) : layer(tape, before),
-    );
+    const whole = again === "full";
+    const run = (): Variable => (whole ? recomputed(tape, before, layer) : layer(tape, before));
+    x = inSection(tape, sections, section++, run, whole);
+    tape.rest();
   }
   if (!stage.head) return x;
   const last = x;
   // The head takes all its gradients in the first half of backward.
-  return inSection(tape, sections, section, () => run.head(tape, last, model.tied), true);
+  return inSection(tape, sections, section, () => parts.head(tape, last, model.tied), true);
 }
 
 /** Runs a section, and has its tensors there whenever it or its backward needs them. */

@@ -1,3 +1,4 @@
+import { RestingTensor } from "../resting-tensor.ts";
 import type { Tape, Variable } from "../tape.ts";
 import { gradientOf } from "../tape.ts";
 import { matrixDims } from "../tensor.ts";
@@ -5,15 +6,25 @@ import { matrixDims } from "../tensor.ts";
 /** GeLU in the tanh form of GPT-2, element by element; x is a product that nothing else reads. */
 export function gelu(tape: Tape, x: Variable): Variable {
   const { kernels } = tape;
-  const { size } = x.value;
-  const y = tape.variable(x.value.dims);
-  kernels.geluForward(x.value.pointer, y.value.pointer, size);
+  const [rows, width] = matrixDims(x.value);
+  const y = tape.variable([rows, width]);
+  kernels.geluForward(x.value.pointer, y.value.pointer, y.value.size);
   tape.record({
     input: () => {
-      const dy = gradientOf(y).pointer;
-      tape.turn(x, (dx) => kernels.geluBackward(x.value.pointer, dy, dx, size));
+      const gradient = gradientOf(y);
+      const dy = gradient.pointer;
+      if (x.value instanceof RestingTensor) {
+        x.value.inParts((values, row, count) => {
+          const at = dy + row * width * 4;
+          kernels.geluBackward(values, at, at, count * width);
+        });
+        tape.give(x, gradient);
+        return;
+      }
+      tape.turn(x, (dx) => kernels.geluBackward(x.value.pointer, dy, dx, rows * width));
+      tape.free(gradient);
     },
-    spent: () => [y.value, y.gradient],
+    spent: () => [y.value],
   });
   return y;
 }
@@ -28,7 +39,18 @@ export function swiglu(tape: Tape, x: Variable): Variable {
   tape.record({
     input: () => {
       const dy = gradientOf(y).pointer;
-      tape.turn(x, (dx) => kernels.swigluBackward(x.value.pointer, dy, dx, rows, width));
+      const { value } = x;
+      if (value instanceof RestingTensor) {
+        tape.contribute(x, (dx) => {
+          value.inParts((values, row, count) => {
+            const [d, into] = [dy + row * width * 4, dx + row * both * 4];
+            kernels.copy(values, into, count * both);
+            kernels.swigluBackward(into, d, into, count, width);
+          });
+        });
+        return;
+      }
+      tape.turn(x, (dx) => kernels.swigluBackward(value.pointer, dy, dx, rows, width));
     },
     spent: () => [y.value, y.gradient],
   });

@@ -76,16 +76,15 @@ function attend(tape: Tape, qkv: Variable, shape: AttentionShape, core: Attentio
   const rows = batch * tokensOf(pieces);
   const y = tape.variable([rows, heads * headDim]);
   let lse = tape.allocate([rows * heads]);
-  const x = qkv.value.pointer;
-  rotate(tape, x, shape, 1);
-  core.forward(x, y.value.pointer, lse.pointer);
+  rotate(tape, qkv.value.pointer, shape, 1);
+  core.forward(qkv.value.pointer, y.value.pointer, lse.pointer);
 
   tape.record({
     input: () => {
       const out = tape.valueOf(y).pointer;
       const dy = gradientOf(y).pointer;
       tape.contribute(qkv, (dx) => {
-        core.backward(x, out, lse.pointer, dy, dx);
+        core.backward(qkv.value.pointer, out, lse.pointer, dy, dx);
         rotate(tape, dx, shape, -1);
       });
     },
@@ -100,7 +99,7 @@ function attend(tape: Tape, qkv: Variable, shape: AttentionShape, core: Attentio
       tape.drop(y, () => {
         y.value = tape.allocate(y.value.dims);
         lse = tape.allocate(lse.dims);
-        core.forward(x, y.value.pointer, lse.pointer);
+        core.forward(qkv.value.pointer, y.value.pointer, lse.pointer);
         return y.value;
       });
     },

@@ -1,6 +1,6 @@
 import type { OperandRole } from "../product-format.ts";
 import type { Products } from "../products.ts";
-import { type Parameter, type Tape, type Variable, gradientOf } from "../tape.ts";
+import { type Parameter, type Tape, type Variable, gradientOf, restOf } from "../tape.ts";
 import { type Tensor, matrixDims } from "../tensor.ts";
 
 /** How a product is made. */
@@ -41,6 +41,11 @@ export function linear(
   /** Lends the operand in the format of the products. */
   const rounded = <T>(operand: Tensor, role: OperandRole, use: (pointer: number) => T): T => {
     if (format === undefined) return use(operand.pointer);
+    if (format.roundsInPlace && role !== "weight") {
+      // Activations are of that format all over.
+      format.round(kernels, operand, operand.pointer, weight.name, role);
+      return use(operand.pointer);
+    }
     const copy = pool.allocate(operand.dims);
     format.round(kernels, operand, copy.pointer, weight.name, role);
     const result = use(copy.pointer);
@@ -113,13 +118,19 @@ export function linear(
   };
   if (atOnce) {
     const input = (): void => {
-      backward.input();
       backward.weight();
+      backward.input();
     };
     tape.record({ input, spent: () => [y.value, y.gradient] });
   } else {
     const reads = weight.frozen === true ? [] : [x];
-    tape.record({ ...backward, reads, spent: () => [y.value], kept: () => [y.gradient] });
+    // The input need not be there beside its gradient.
+    const both = (): void => {
+      backward.weight();
+      restOf(x.value);
+      backward.input();
+    };
+    tape.record({ ...backward, both, reads, spent: () => [y.value], kept: () => [y.gradient] });
   }
   return y;
 }

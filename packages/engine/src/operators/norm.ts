@@ -28,7 +28,8 @@ export function layerNorm(
   kernels.layerNormForward(xs, gains, shifts, ys, mean, rstd, rows, width, options.epsilon);
 
   recordNorm(tape, x, y, [gain, bias], [means, deviations], options, (d, [dg, db]) => {
-    kernels.layerNormBackward(xs, gain.value.pointer, mean, rstd, d, d, dg!, db!, rows, width);
+    const [values, g] = [x.value.pointer, gain.value.pointer];
+    kernels.layerNormBackward(values, g, mean, rstd, d, d, dg!, db!, rows, width);
   });
   return y;
 }
@@ -48,7 +49,8 @@ export function rmsNorm(tape: Tape, x: Variable, gain: Parameter, options: NormO
   kernels.rmsNormForward(xs, gain.value.pointer, ys, rstd, rows, width, options.epsilon);
 
   recordNorm(tape, x, y, [gain], [roots], options, (d, [dg]) => {
-    kernels.rmsNormBackward(xs, gain.value.pointer, rstd, d, d, dg!, rows, width);
+    const [values, g] = [x.value.pointer, gain.value.pointer];
+    kernels.rmsNormBackward(values, g, rstd, d, d, dg!, rows, width);
   });
   return y;
 }

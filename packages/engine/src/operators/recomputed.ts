@@ -2,7 +2,8 @@ import { Tape, type Variable, gradientOf } from "../tape.ts";
 
 /**
  * Runs `body` on x and keeps only its result: what backward needs is computed again when it comes
- * (Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016).
+ * (Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016). Gradients of weights are taken
+ * in the first half too: kept for a second, what they need would be as large as what was not kept.
  */
 export function recomputed(
   tape: Tape,
@@ -17,24 +18,15 @@ export function recomputed(
   pool.copy(result.value.pointer, y.value.pointer, y.value.size);
   first.release();
 
-  let again: Tape | undefined;
-  const back = (through: (on: Tape) => void): void => {
-    again = new Tape(kernels, pool, true, products);
-    const input: Variable = { value: x.value, needsGradient: true, gradient: undefined };
-    const output = body(again, input);
-    output.gradient = again.adopt(gradientOf(y), tape);
-    through(again);
-    tape.give(x, tape.adopt(gradientOf(input), again));
-  };
   tape.record({
-    input: () => back((on) => on.backwardInput()),
-    weight: () => {
-      again!.backwardWeight();
-      again!.release();
-    },
-    both: () => {
-      back((on) => on.backward());
-      again!.release();
+    input: () => {
+      const again = new Tape(kernels, pool, true, products);
+      const input: Variable = { value: x.value, needsGradient: true, gradient: undefined };
+      const output = body(again, input);
+      output.gradient = again.adopt(gradientOf(y), tape);
+      again.backward();
+      tape.give(x, tape.adopt(gradientOf(input), again));
+      again.release();
     },
     spent: () => [y.value],
   });

@@ -5,7 +5,6 @@
  */
 import type { Communicator, Elements, Work } from "@trireme/collectives";
 import type { Pool } from "../pool.ts";
-import { type Tensor, view } from "../tensor.ts";
 
 export interface StageBoundary {
   /** Starts to send to a stage. With `isSplit`, the rows of a rank are its part of the stage's. */
@@ -36,15 +35,25 @@ export function leaderBoundary(
 ): StageBoundary {
   if (tensor === undefined) return directBoundary(communicator, leaders);
   const isLeader = tensor.rank === 0;
-  const whole = (data: Elements): Tensor => pool.allocate([data.length * tensor.ranks]);
+  /** Room for the elements of all ranks, and how it is given back. */
+  const whole = (data: Elements): Room => {
+    const bytes = data.byteLength * tensor.ranks;
+    const pointer = pool.allocateBytes(bytes);
+    // Only now: a memory that grows has another buffer.
+    const { buffer } = pool.memory;
+    const elements =
+      data instanceof Uint16Array
+        ? new Uint16Array(buffer, pointer, bytes / 2)
+        : new Float32Array(buffer, pointer, bytes / 4);
+    return { elements, free: () => pool.freeBytes(pointer, bytes) };
+  };
   return {
     send: (data, to, isSplit) => {
       if (!isSplit) return isLeader ? communicator.send(data, leaders[to]!) : over;
       const all = whole(data);
-      tensor.allGather(data, view(pool.memory, all)).wait();
-      if (isLeader)
-        return freeing(communicator.send(view(pool.memory, all), leaders[to]!), pool, all);
-      pool.free(all);
+      tensor.allGather(data, all.elements).wait();
+      if (isLeader) return freeing(communicator.send(all.elements, leaders[to]!), all);
+      all.free();
       return over;
     },
     receive: (data, from, isSplit) => {
@@ -58,18 +67,23 @@ export function leaderBoundary(
         return;
       }
       const all = whole(data);
-      communicator.receive(view(pool.memory, all), leaders[from]!).wait();
-      tensor.scatter(view(pool.memory, all), data, 0).wait();
-      pool.free(all);
+      communicator.receive(all.elements, leaders[from]!).wait();
+      tensor.scatter(all.elements, data, 0).wait();
+      all.free();
     },
   };
 }
 
-/** A send that gives its tensor back when it is over. */
-function freeing(work: Work, pool: Pool, tensor: Tensor): Work {
+interface Room {
+  readonly elements: Float32Array | Uint16Array;
+  readonly free: () => void;
+}
+
+/** A send that gives its room back when it is over. */
+function freeing(work: Work, room: Room): Work {
   let held = true;
   const free = (): void => {
-    if (held) pool.free(tensor);
+    if (held) room.free();
     held = false;
   };
   return {
