@@ -124,6 +124,7 @@ export { type HostCooling, airCooled, liquidCooled } from "./run/heat/cooling.ts
 export { type DevicePower, devicePower } from "./run/heat/device-power.ts";
 export { type SteadyHeat, steadyHeat } from "./run/heat/steady-heat.ts";
 export { type Activity, type DeviceHeat, type HostHeat, hostHeat } from "./run/heat/host-heat.ts";
+export { coolSlots } from "./run/heat/cool-slots.ts";
 export { type HeatedStep, type HeatedStepOptions, heatedStep } from "./run/heat/heated-step.ts";
 export { type PowerProfile, powerProfile } from "./run/heat/power-profile.ts";
 export { type HeatDriftOptions, heatDrift } from "./run/heat/heat-drift.ts";

@@ -2,6 +2,7 @@ import { estimate } from "@trireme/cost-model";
 import {
   type DevicePower,
   airCooled,
+  coolSlots,
   devicePower,
   heatDrift,
   heatedStep,
@@ -154,6 +155,30 @@ describe("a step on hot devices", () => {
     const liquid = heatedStep({ ...input, cooling: liquidCooled(8) });
     expect(liquid.step).toBe(liquid.cool);
     expect(liquid.throttled).toBe(0);
+  });
+
+  test("is faster where ranks with little to do sit behind those with much", () => {
+    const one = defineCluster({ host: "dgx-h100", hosts: 1 });
+    // The last stage, with the head, is the busiest, and the last in the air.
+    const deep = definePlan(gpt, {
+      pp: 8,
+      globalBatch: 64,
+      recompute: "full",
+      overlapPointToPoint: true,
+    });
+    const o = { model: gpt, plan: deep, cluster: one };
+    const slots = coolSlots(o);
+    const used = Array.from({ length: 8 }, (_, rank) => slots(rank));
+    expect(used.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(slots(7)).toBe(0);
+    const [inOrder, placed] = [heatedStep(o), heatedStep({ ...o, slots })];
+    expect(placed.cool).toBe(inOrder.cool);
+    expect(placed.throttled).toBe(inOrder.throttled);
+    // 2.5 %; published are 4 to 7 % with layers moved as well.
+    expect(placed.step / inOrder.step).toBeLessThan(0.98);
+    expect(() => heatedStep({ ...o, slots: () => 3 })).toThrow(
+      "rank 1 has slot 3: use each of 0..7",
+    );
   });
 
   test("drifts with the air", () => {

@@ -1,7 +1,7 @@
 /** Published runs, as trends: assumptions that papers do not print are said beside each. */
 import { TBps, days, minutes } from "@trireme/core";
 import { failureRates, llama3Causes, stopSources } from "@trireme/fault-tolerance";
-import { type RunSimulation, simulateRun, stateBytes } from "@trireme/simulator";
+import { type RunSimulation, heatedStep, simulateRun, stateBytes } from "@trireme/simulator";
 import { defineCluster } from "@trireme/topology";
 import { definePlan, model } from "@trireme/workload";
 import { expect, test } from "vitest";
@@ -97,4 +97,23 @@ test("ByteRobust: 97 % over three months of 9,600 GPUs, no more than 50 minutes 
   expect(run.time.checkpoint / run.end).toBeLessThan(0.009);
   // A step or two at each interruption.
   expect(run.lostSteps / run.interruptions.length).toBeLessThan(3);
+});
+
+test("deep pipelines are throttled more than tensor parallelism over hosts, which waits (CharLLM-PPT)", () => {
+  const hosts = defineCluster({ host: "dgx-h100", hosts: 8 });
+  const options = { globalBatch: 128, sequenceParallel: true, recompute: "selective" } as const;
+  const clocks = [
+    { tp: 32, pp: 2 },
+    { tp: 16, pp: 4 },
+    { tp: 8, pp: 8 },
+    { tp: 4, pp: 16 },
+  ].map((degrees) => {
+    const own = definePlan(gpt3, { ...options, ...degrees });
+    const { clock } = heatedStep({ model: gpt3, plan: own, cluster: hosts });
+    return clock.reduce((sum, each) => sum + each, 0) / clock.length;
+  });
+  expect(clocks[0]).toBe(1);
+  expect(clocks[1]).toBeLessThan(1);
+  expect(clocks[2]).toBeLessThan(clocks[1]! - 0.004);
+  expect(clocks[3]).toBeLessThan(clocks[1]! - 0.004);
 });

@@ -18,6 +18,8 @@ export interface HeatedStepOptions extends Omit<SimulateOptions, "unfold" | "gra
   readonly cooling?: HostCooling;
   /** The cost model's where left out. */
   readonly power?: DevicePower;
+  /** Place in its host's air of each rank's device; in order of ranks where left out. See `coolSlots`. */
+  readonly slots?: (rank: number) => number;
 }
 
 export interface HeatedStep {
@@ -42,13 +44,14 @@ const mostRounds = 50;
 const grain = 1000;
 
 /**
- * Plays a step until clocks and times agree within a thousandth. Ranks fill hosts in order.
- * @throws TriremeError "HEAT" where they do not in 50 rounds.
+ * Plays a step until clocks and times agree within a thousandth. Ranks fill hosts in order, and in a host its air, unless placed.
+ * @throws TriremeError "HEAT" where they do not in 50 rounds, or where two ranks have one slot.
  */
 export function heatedStep(options: HeatedStepOptions): HeatedStep {
-  const { cooling: own, power: given, ...o } = options;
+  const { cooling: own, power: given, slots, ...o } = options;
   const devices = devicesPerHost(o.cluster);
   const cooling = own ?? airCooled(devices);
+  const placed = rankOfSlot(ranks(o.plan), devices, slots);
   const power = given ?? devicePower({ ...o, cost: costOf(o) });
   const count = ranks(o.plan);
   const clock = new Float64Array(count).fill(1);
@@ -62,18 +65,20 @@ export function heatedStep(options: HeatedStepOptions): HeatedStep {
     let change = 0;
     for (let first = 0; first < count; first += devices) {
       // Devices of a host that the plan has no ranks for only wait.
-      const computing = Array.from({ length: devices }, (_, i) =>
-        first + i < count ? totals.rank(first + i).compute / totals.step : 0,
+      const here = placed.subarray(first, first + devices);
+      const computing = Array.from(here, (rank) =>
+        rank < 0 ? 0 : totals.rank(rank).compute / totals.step,
       );
       const heat = steadyHeat(cooling, power, computing);
-      for (let rank = first; rank < Math.min(count, first + devices); rank++) {
+      for (const [slot, rank] of here.entries()) {
+        if (rank < 0) continue;
         // Half way each time: throttled devices compute for longer, and would swing otherwise.
-        const wanted = (clock[rank]! + heat.clock[rank - first]!) / 2;
+        const wanted = (clock[rank]! + heat.clock[slot]!) / 2;
         const next = Math.round(wanted * grain) / grain;
-        change = Math.max(change, Math.abs(heat.clock[rank - first]! - clock[rank]!));
+        change = Math.max(change, Math.abs(heat.clock[slot]! - clock[rank]!));
         clock[rank] = next;
-        temperature[rank] = heat.temperature[rank - first]!;
-        watts[rank] = heat.power[rank - first]!;
+        temperature[rank] = heat.temperature[slot]!;
+        watts[rank] = heat.power[slot]!;
       }
     }
     if (change > 1.5 / grain) continue;
@@ -91,4 +96,25 @@ export function heatedStep(options: HeatedStepOptions): HeatedStep {
     };
   }
   throw new TriremeError("HEAT", `clocks still change after ${mostRounds} rounds`);
+}
+
+/** By host, then by place in its air: the rank there; -1 where there is none. */
+function rankOfSlot(
+  count: number,
+  devices: number,
+  slots: ((rank: number) => number) | undefined,
+): Int32Array {
+  const placed = new Int32Array(Math.ceil(count / devices) * devices).fill(-1);
+  for (let rank = 0; rank < count; rank++) {
+    const slot = slots?.(rank) ?? rank % devices;
+    const at = rank - (rank % devices) + slot;
+    if (!Number.isInteger(slot) || slot < 0 || slot >= devices || placed[at] !== -1) {
+      throw new TriremeError(
+        "HEAT",
+        `rank ${rank} has slot ${slot}: use each of 0..${devices - 1} once in a host`,
+      );
+    }
+    placed[at] = rank;
+  }
+  return placed;
 }
