@@ -1,7 +1,9 @@
 /** A thread that times operators one after another, while others do the same on other cores. */
 import { parentPort, workerData } from "node:worker_threads";
 import type { Operator } from "@trireme/workload";
-import { createKernels } from "./kernels/kernels.ts";
+import type { Segment } from "./bucket.ts";
+import { HostMemory, HostPlace } from "./host-place.ts";
+import { type Kernels, createKernels } from "./kernels/kernels.ts";
 import type { Measured, MeasureSeed } from "./measure-protocol.ts";
 import { gradientOperator, timedOperator } from "./operator-case.ts";
 import { Pool } from "./pool.ts";
@@ -90,14 +92,24 @@ function timeOptimizer(operator: Operator, budget: number): Measured {
   };
   const tensors = [tensor(), tensor(), tensor(), tensor()] as const;
   const [value, gradient, first, second] = tensors;
+  const host =
+    operator.form === "adamw-host"
+      ? new HostPlace(new HostMemory(createKernels), memory, { start: 0, value, gradient })
+      : undefined;
   const times: number[] = [];
   const end = performance.now() + budget * 1e3;
   for (let run = 0; run < mostRuns && (run < leastRuns || performance.now() < end); run++) {
     const begin = performance.now();
-    // What the update of a step consists of: clear, norm, AdamW.
+    // What the update of a step consists of: clear, norm, AdamW; on the host, between copies.
     kernels.fill(gradient.pointer, 1e-3, n);
     kernels.sumSquares(gradient.pointer, n);
-    update(value.pointer, gradient.pointer, first.pointer, second.pointer, n);
+    if (host === undefined) {
+      update(kernels, { value, gradient, firstMoment: first, secondMoment: second });
+    } else {
+      host.takeGradients();
+      update(host.kernels, host.segment);
+      host.giveValues();
+    }
     if (run > 0) times.push(performance.now() - begin);
   }
   for (const used of tensors) pool.free(used);
@@ -109,8 +121,11 @@ function median(times: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)]!;
 }
 
-function update(value: number, gradient: number, first: number, second: number, n: number): void {
-  kernels.adamw(value, gradient, first, second, n, 1e-3, 0.9, 0.95, 1e-8, 0.1, 0.1, 0.1, 1);
+function update(of: Kernels, segment: Omit<Segment, "start">): void {
+  const { value, gradient, firstMoment, secondMoment } = segment;
+  const pointers = [value, gradient, firstMoment, secondMoment].map(({ pointer }) => pointer);
+  const [p = 0, g = 0, m = 0, v = 0] = pointers;
+  of.adamw(p, g, m, v, value.size, 1e-3, 0.9, 0.95, 1e-8, 0.1, 0.1, 0.1, 1);
 }
 
 const cases = seed.operators.filter(({ pass }) => pass === "forward" || pass === "update");

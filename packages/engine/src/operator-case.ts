@@ -12,6 +12,8 @@ import { linear } from "./operators/linear.ts";
 import { layerNorm, rmsNorm } from "./operators/norm.ts";
 import { residual } from "./operators/residual.ts";
 import { Router } from "./experts/router.ts";
+import { nf4Block, nf4Codebook } from "./packed/nf4.ts";
+import { dynamicMap } from "./packed/packed-scales.ts";
 import type { Pool } from "./pool.ts";
 import { type Parameter, type Tape, type Variable, gradientOf } from "./tape.ts";
 import { type Tensor, view } from "./tensor.ts";
@@ -100,6 +102,7 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
         const x = operands.tensor([a, b]);
         return (tape) => gelu(tape, fresh(x));
       }
+      if (form === "expand-int8" || form === "expand-nf4") return expansion(operands, form, [b, a]);
       const x = operands.tensor([a, 2 * b]);
       return (tape) => swiglu(tape, fresh(x));
     }
@@ -145,6 +148,37 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
     default:
       throw new Error(`${kind} has no forward that this package runs`);
   }
+}
+
+/** A matrix [outputs, inputs] in fewer bits, written out, and again in backward. */
+function expansion(
+  operands: Operands,
+  form: "expand-int8" | "expand-nf4",
+  dims: readonly [outputs: number, inputs: number],
+): OperatorCase {
+  const [outputs, inputs] = dims;
+  const size = outputs * inputs;
+  // Four codes to a float of the operand; bits of any kind are codes.
+  const codes = operands.tensor([Math.ceil(size / (form === "expand-nf4" ? 8 : 4))]).pointer;
+  const blocks = Math.ceil(size / nf4Block);
+  const scales = operands.tensor([Math.max(outputs, blocks)]).pointer;
+  const tables = operands.tensor([Math.max(nf4Codebook.length, dynamicMap.length)]).pointer;
+  const groups = operands.tensor([Math.ceil(blocks / 256)]).pointer;
+  return (tape) => {
+    const { kernels } = tape;
+    const write = (out: number): void => {
+      if (form === "expand-int8") {
+        kernels.unpackInt8(codes, scales, out, outputs, inputs);
+        return;
+      }
+      kernels.unpackScales(codes, 0, groups, 0, tables, scales, blocks);
+      kernels.unpackNf4(codes, scales, tables, out, size);
+    };
+    const y = tape.variable(dims);
+    write(y.value.pointer);
+    tape.record({ input: () => write(y.value.pointer) });
+    return y;
+  };
 }
 
 /** Outputs of one shape as one, whose gradient each of them gets. */

@@ -59,32 +59,34 @@ export function readState({ files }: Snapshot): ReadonlyMap<string, StateTensor>
   return new Map(tensors.map((tensor) => [tensor.name, tensor]));
 }
 
-/** What a snapshot may lack altogether, as one of another kind of run does: it begins anew then. */
+/** What a snapshot may lack altogether, as one of another kind of run does: it begins anew with the run. */
 const beginnings: readonly (readonly [what: string, isOne: (name: string) => boolean])[] = [
   ["adapters", isAdapter],
   ["maxima of FP8 operands", isMaxima],
-  ["an optimizer's state", (name): boolean => isOptimizerState(name) && !isAdapter(name)],
+  ["moments", (name): boolean => isOptimizerState(name) && !isAdapter(name)],
 ];
 
 /**
- * Compares a snapshot with what a run needs; returns what it has none of, and so begins anew.
- * @throws TriremeError `CHECKPOINT` naming a tensor that is missing or of another type or shape.
+ * Compares a snapshot with what a run needs; `begins`: it is of step 0, and the run has taken no step.
+ * @throws TriremeError `CHECKPOINT` naming a tensor that is missing or of another type or shape, or what
+ * would have to begin anew in the middle of a run.
  */
 export function checkState(
   state: ReadonlyMap<string, StateTensor>,
   needed: readonly NeededTensor[],
-): readonly string[] {
+  begins: boolean,
+): void {
   const names = [...state.keys()];
   const absent = beginnings.filter(([, isOne]) => !names.some((name) => isOne(name)));
-  const begun = new Set<string>();
   for (const { name, dtype, dims, unpacked } of needed) {
     if (unpacked !== undefined && isSource(state.get(unpacked.name), unpacked.dims)) continue;
     const found = state.get(name);
     if (found === undefined) {
       const kind = absent.find(([, isOne]) => isOne(name));
       if (kind === undefined) throw missing(`${name}; is it of another model?`);
-      begun.add(kind[0]);
-      continue;
+      if (begins) continue;
+      const rule = "restore it as of step 0, before the first step";
+      throw missing(`${kind[0]}, which begin anew with a run alone; ${rule}`);
     }
     if (found.dims.join() === dims.join() && found.dtype === dtype) continue;
     throw new TriremeError(
@@ -92,7 +94,6 @@ export function checkState(
       `${name} is ${found.dtype} [${found.dims.join()}] in the checkpoint, but ${dtype} [${dims.join()}] in the model`,
     );
   }
-  return [...begun];
 }
 
 /** Whether a tensor is the matrix in float32 that one in fewer bits is made from. */

@@ -3,12 +3,17 @@ import { defineModel, definePlan, stageOperators, stages } from "@trireme/worklo
 import { expect, test } from "vitest";
 
 test.each([
-  ["GPT", {}],
-  ["GPT with experts", { experts: { count: 4, active: 2, sharedFfn: 64 } }],
-  ["Llama", { position: "rotary", norm: "rmsnorm", activation: "swiglu", bias: false }],
-] as const)("every operator of a %s plan is timed, forward and backward", async (_, form) => {
+  ["GPT", {}, {}],
+  ["GPT with experts", { experts: { count: 4, active: 2, sharedFfn: 64 } }, {}],
+  ["Llama", { position: "rotary", norm: "rmsnorm", activation: "swiglu", bias: false }, {}],
+  ["GPT beside 4 bits", { adapter: { rank: 4, base: "nf4" } }, { offload: "optimizer" }],
+  ["GPT beside 8 bits", { adapter: { rank: 4, base: "int8" } }, {}],
+] as const)("every operator of a %s plan is timed, forward and backward", async (_, form, more) => {
   const model = defineModel({ layers: 4, hidden: 64, heads: 4, vocab: 50, context: 32, ...form });
-  const plan = definePlan(model, { pp: 2, globalBatch: 8, microbatch: 2, precision: "fp32" });
+  const plan = definePlan(model, {
+    ...{ pp: 2, globalBatch: 8, microbatch: 2, precision: "fp32" },
+    ...more,
+  });
   const operators = stages(model, plan).flatMap((s) => stageOperators(model, plan, s).operators);
   const times = await measureOperators(operators, { budget: 0.2, cores: 2 });
   expect([...times.keys()].toSorted()).toEqual(

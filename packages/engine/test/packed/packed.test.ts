@@ -81,6 +81,6 @@ test("blocks that ranks would cut are refused, and so is a base without adapters
   );
   const from = { ...(await pretrained(blockForm, 1)), step: 1 };
   await expect(tune(blockForm, "int8", {}, from)).rejects.toThrow(
-    "has no adapters, which begin anew",
+    "lacks adapters, which begin anew",
   );
 });
