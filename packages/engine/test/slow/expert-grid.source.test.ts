@@ -98,7 +98,9 @@ test.each(
   ),
 )(
   "rows that travel by %s in %s stay within their bound and in their bytes",
-  (dispatch, precision) => expectCompressed(dispatch, precision, steps),
+  async (dispatch, precision) => {
+    await expectCompressed(dispatch, precision, steps);
+  },
   240_000,
 );
 
