@@ -12,7 +12,7 @@
  *   each, set on H100 so that NeMo's bf16 rows have no bias, on B200 and GB300 so that Megatron-Bridge's dense 8-bit ones have
  *   next to none (75 % and 86 % of their clocks), and on A100 by its clock.
  * - `grouped`: DeepGEMM's grouped kernels on Hopper reach what its single ones do; PyTorch's on Blackwell, written
- *   for Hopper, half (torchao's grouped benchmarks on B200).
+ *   for Hopper, half (torchao's grouped benchmarks on B200; its 8-bit kernels of a later release, measured alone, reach two thirds).
  * - `call`: a cuBLAS call from C++, a few microseconds of CUDA and as much of the library's.
  * - `memory`: a well-written elementwise kernel / datasheet bandwidth.
  * - `dispatch`: launching eager PyTorch layers from the hosts that such devices are sold in. A transformer
