@@ -17,7 +17,13 @@ import { arenaFor } from "./arena-for.ts";
 import { batchTokens, checkPrompt } from "./batch-tokens.ts";
 import { copyPeers } from "./copy-peers.ts";
 import { wholeGradients } from "./gradient-pieces.ts";
-import { type Emulation, checkRecording, startEmulation } from "./emulation/emulation.ts";
+import {
+  type Emulation,
+  checkRecording,
+  refuseRecorded,
+  startEmulation,
+  traceOf,
+} from "./emulation/emulation.ts";
 import type { Trace } from "./emulation/trace.ts";
 import { beginTrace } from "./emulation/trace-directory.ts";
 import { chooseOpenBlasCore } from "./kernels/open-blas-core.ts";
@@ -154,6 +160,7 @@ class Embedded implements EmbeddedRuntime {
     const { prompt, tokens: count, temperature, seed } = options;
     const { model } = this.#started();
     this.#emulation?.refuse("generate");
+    refuseRecorded("generate", this.#options);
     checkPrompt(prompt, model);
     const request: Request = { kind: "generate", options: { prompt, count, temperature, seed } };
     const replies = await this.#ask("generate", request);
@@ -193,10 +200,7 @@ class Embedded implements EmbeddedRuntime {
 
   async trace(): Promise<Trace> {
     const { seed } = this.#started();
-    const replies = await this.#ask("trace", { kind: "trace" });
-    const shards = replies.flatMap(({ shard }) => shard ?? []);
-    if (shards.length > 0) return { shards, seed };
-    throw new TriremeError("TRACE", "nothing has been recorded; start with the option record");
+    return traceOf(await this.#ask("trace", { kind: "trace" }), seed);
   }
 
   /** Each rank copies its share between two requests, while this thread goes on: nothing else waits. */

@@ -66,6 +66,11 @@ test("what cannot be emulated is refused", async () => {
   const rehearse = { F: 0, I: 0, W: 0 };
   await expect(started({ rehearse, emulate: { ranks: [2] } })).rejects.toThrow("ranks has 2");
   await expect(started({ rehearse, emulate: { ranks: [] } })).rejects.toThrow("ranks is empty");
+  const recording = embeddedRuntime({ record: {} });
+  await recording.start(run);
+  const request = { prompt: Int32Array.of(1), tokens: 1, temperature: 0, seed: 0 };
+  await expect(recording.generate!(request)).rejects.toThrow("generate is not recorded");
+  await recording.stop();
   await expect(started({ record: {}, memoryCopies: true })).rejects.toThrow(
     "excludes memoryCopies",
   );

@@ -1,12 +1,12 @@
 /** Plays a schedule with sleeping actions and compares its idle time with what was predicted. */
-import { type Schedule, createSchedule, replay } from "@trireme/schedulers";
+import { type Replay, type Schedule, createSchedule, replay } from "@trireme/schedulers";
 import { embeddedRuntime } from "@trireme/engine";
 import { type Timeline, spans } from "@trireme/timeline";
 import type { PipelineSchedule } from "@trireme/workload";
-import { type Degrees, smallBatch, smallRun } from "./small-run.ts";
+import { type Degrees, globalBatch, smallBatch, smallRun } from "./small-run.ts";
 
 /** 20 ms for a forward and for each half of a backward. */
-const unit = 0.02;
+export const unit = 0.02;
 
 export interface IdleFractions {
   readonly measured: number;
@@ -28,7 +28,7 @@ export async function idleFractions(degrees: Degrees, steps = 5): Promise<IdleFr
     await runtime.stop();
   }
   // Other programs on the machine only ever add to a step: the least disturbed one counts.
-  return { measured: Math.min(...fractions), predicted: predictedIdle(scheduleOf(degrees)) };
+  return { measured: Math.min(...fractions), predicted: predictedIdle(degrees) };
 }
 
 function measuredIdle(timeline: Timeline): number {
@@ -46,21 +46,26 @@ function measuredIdle(timeline: Timeline): number {
 
 const computes = new Set(["forward", "backward", "input-gradient", "weight-gradient"]);
 
-function predictedIdle(schedule: Schedule): number {
-  const { busy, makespan } = replay(schedule, {
+/** What replay says of a plan whose actions sleep. */
+export function replayed(degrees: Degrees): Replay {
+  return replay(scheduleOf(degrees), {
     forward: unit,
     inputGradient: unit,
     weightGradient: unit,
   });
-  return 1 - busy.reduce((sum, b) => sum + b, 0) / (schedule.ranks * makespan);
+}
+
+function predictedIdle(degrees: Degrees): number {
+  const { busy, makespan } = replayed(degrees);
+  return 1 - busy.reduce((sum, b) => sum + b, 0) / (busy.length * makespan);
 }
 
 const oneChunkEach = new Set<PipelineSchedule>(["dualpipe", "chimera"]);
 
-function scheduleOf({ schedule = "1f1b", pp = 1, vpp = 1 }: Degrees): Schedule {
+function scheduleOf({ schedule = "1f1b", pp = 1, vpp = 1, dp = 1 }: Degrees): Schedule {
   return createSchedule(schedule, {
     ranks: pp,
     ...(oneChunkEach.has(schedule) ? {} : { chunks: vpp }),
-    microbatches: 8,
+    microbatches: globalBatch / dp,
   });
 }

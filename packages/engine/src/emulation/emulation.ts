@@ -8,7 +8,7 @@ import type { AssistantSeed } from "./assistant-protocol.ts";
 import type { EmulateOptions } from "./emulate-options.ts";
 import type { EmulationSeed } from "./rank-turns.ts";
 import { type ShardTurns, shardTurns } from "./shard-turns.ts";
-import type { Trace } from "./trace.ts";
+import type { Trace, TraceShard } from "./trace.ts";
 import { readTrace } from "./trace-directory.ts";
 
 /** What an emulation is started with. */
@@ -121,4 +121,23 @@ export function checkRecording({ record, emulate, memoryCopies }: Asked): void {
   const other = memoryCopies === true ? "memoryCopies" : "emulate";
   if (other === "emulate" && (record === undefined || emulate === undefined)) return;
   throw new TriremeError("EMULATE", `${asked} excludes ${other}; leave one of them out`);
+}
+
+/** Throws `EMULATE` for what no emulation could ask for, and would only upset the count of calls. */
+export function refuseRecorded(what: string, { record }: Asked): void {
+  if (record === undefined) return;
+  throw new TriremeError(
+    "EMULATE",
+    `${what} is not recorded; ask a runtime without record, which restores a snapshot of this one`,
+  );
+}
+
+/** The trace of all ranks, from theirs. Throws `TRACE` where nothing was recorded. */
+export function traceOf(
+  replies: readonly { readonly shard: TraceShard | undefined }[],
+  seed: number,
+): Trace {
+  const shards = replies.flatMap(({ shard }) => shard ?? []);
+  if (shards.length > 0) return { shards, seed };
+  throw new TriremeError("TRACE", "nothing has been recorded; start with the option record");
 }

@@ -7,6 +7,7 @@ import { type EmbeddedRuntimeOptions, embeddedRuntime } from "@trireme/engine";
 import { type Timeline, spans } from "@trireme/timeline";
 import { expectAlike } from "../emulation.ts";
 import { deepSeek, gpt, llama } from "../equality.ts";
+import { replayed, unit } from "../rehearsal.ts";
 import { type Degrees, smallBatch, smallRun } from "../small-run.ts";
 
 test.each([
@@ -26,54 +27,42 @@ test.each([
   240_000,
 );
 
-/** What each half of an action takes. */
-const unit = 0.02;
+const all = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /**
- * Notes by set and rank when the last action of the rank ends, in seconds from the beginning of a step:
- * the least of some steps, because other programs on the machine only ever add to them.
+ * When the last action of each rank ends, in seconds from the beginning of a step: medians of some
+ * steps, in which each runtime takes its step at the same time, so that what else the machine does
+ * meets all of them.
  */
-async function measure(
-  least: Map<string, number>,
+async function medianEnds(
   plan: Degrees,
-  ranks: readonly number[],
-  options: EmbeddedRuntimeOptions,
-): Promise<void> {
-  const runtime = embeddedRuntime({ rehearse: { F: unit, I: unit, W: unit }, ...options });
+  options: readonly EmbeddedRuntimeOptions[],
+): Promise<ReadonlyMap<number, number>[]> {
+  const rehearse = { F: unit, I: unit, W: unit };
+  const runtimes = options.map((o) => embeddedRuntime({ rehearse, ...o }));
+  const ends = options.map(() => new Map<number, number[]>());
   try {
-    await runtime.start(smallRun(plan, { layers: 8 }));
-    for (let step = 0; step < 6; step++) {
-      const { timeline } = await runtime.step({ step, batch: smallBatch(step), learningRate: 0 });
-      for (const [rank, end] of lastEnds(timeline)) {
-        const key = `${rank} of ${ranks.join()}`;
-        least.set(key, Math.min(end, least.get(key) ?? Infinity));
-      }
+    for (const runtime of runtimes) await runtime.start(smallRun(plan, { layers: 8 }));
+    for (let step = 0; step < 9; step++) {
+      const input = { step, batch: smallBatch(step), learningRate: 0 };
+      const results = await Promise.all(runtimes.map((runtime) => runtime.step(input)));
+      results.forEach(({ timeline }, i) => {
+        for (const [rank, end] of lastEnds(timeline)) {
+          ends[i]!.set(rank, [...(ends[i]!.get(rank) ?? []), end]);
+        }
+      });
     }
   } finally {
-    await runtime.stop();
+    await Promise.all(runtimes.map((runtime) => runtime.stop()));
   }
+  const median = (of: readonly number[]): number => of.toSorted((a, b) => a - b)[of.length >> 1]!;
+  return ends.map((byRank) => new Map([...byRank].map(([rank, of]) => [rank, median(of)])));
 }
 
 function lastEnds(timeline: Timeline): ReadonlyMap<number, number> {
   const ends = new Map<number, number>();
   for (const { rank, end } of spans(timeline)) ends.set(rank, Math.max(end, ends.get(rank) ?? 0));
   return ends;
-}
-
-/** The largest relative difference between a rank's step among some and among all. */
-function worst(
-  some: ReadonlyMap<string, number>,
-  full: ReadonlyMap<string, number>,
-  sets: readonly (readonly number[])[],
-): number {
-  const differences = sets.flatMap((ranks) =>
-    ranks.map((rank) => {
-      const among = full.get(`${rank} of 0,1,2,3,4,5,6,7`)!;
-      return Math.abs(some.get(`${rank} of ${ranks.join()}`)! / among - 1);
-    }),
-  );
-  console.log(differences.map((d) => d.toFixed(4)).join(" "));
-  return Math.max(...differences);
 }
 
 test.each([
@@ -84,14 +73,22 @@ test.each([
 ] as const)(
   "ranks of %j alone take the time that they took among all 8, within 5 %%",
   async (plan, sets) => {
-    const [full, some] = [new Map<string, number>(), new Map<string, number>()];
-    // On a busy machine both are measured again: what is left of a disturbance is the least of all.
-    for (let attempt = 0; attempt < 3; attempt++) {
-      await measure(full, plan, [0, 1, 2, 3, 4, 5, 6, 7], {});
-      for (const ranks of sets) await measure(some, plan, ranks, { emulate: { ranks } });
-      if (worst(some, full, sets) < 0.05) break;
-    }
-    expect(worst(some, full, sets)).toBeLessThan(0.05);
+    const [full, ...some] = await medianEnds(plan, [
+      {},
+      ...sets.map((ranks) => ({ emulate: { ranks } })),
+    ]);
+    expect([...full!.keys()].toSorted((a, b) => a - b)).toEqual(all);
+    some.forEach((ends, i) => {
+      expect([...ends.keys()].toSorted((a, b) => a - b)).toEqual(sets[i]);
+      for (const [rank, end] of ends) {
+        // The full run takes what replay says on a machine that does nothing else. What a busy one adds
+        // to eight threads it need not add to fewer: there the time lies in between.
+        const among = full!.get(rank)!;
+        const least = Math.min(among, replayed(plan).makespan);
+        expect.soft(end).toBeGreaterThan(0.95 * least);
+        expect.soft(end).toBeLessThan(1.05 * among);
+      }
+    });
   },
   240_000,
 );
