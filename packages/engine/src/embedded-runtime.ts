@@ -36,8 +36,7 @@ import { SnapshotFiles } from "./snapshot-files.ts";
 import { spansOf } from "./span-log.ts";
 import { checkState, readState } from "./stored-state.ts";
 import { checkBeside, checkPlan } from "./supported-plan.ts";
-
-type Reply<K extends Value["kind"]> = Extract<Value, { kind: K }>;
+import { type Reply, allReplies } from "./thread-replies.ts";
 
 /** Trains on threads of this process. */
 export function embeddedRuntime(options: EmbeddedRuntimeOptions = {}): EmbeddedRuntime {
@@ -267,34 +266,19 @@ class Embedded implements EmbeddedRuntime {
     return all;
   }
 
-  /** Every rank's reply, or the error of the rank that failed first by its own doing. */
+  /** Every rank's reply, or the error of the rank that failed first, which ends all. */
   async #await<K extends Value["kind"]>(
     kind: K,
     waiting: readonly Promise<Value | Failure>[],
     assisted?: Promise<Value | Failure>,
   ): Promise<Reply<K>[]> {
-    const replies = await Promise.all(waiting);
-    const others = assisted === undefined ? [] : [await assisted];
-    const failures = [...replies, ...others].filter((reply) => reply.kind === "failure");
-    const [cause] = failures.toSorted((a, b) => Number(isEcho(a)) - Number(isEcho(b)));
-    if (cause !== undefined) {
+    try {
+      return await allReplies(kind, waiting, assisted);
+    } catch (error) {
       await this.stop();
-      throw new TriremeError(cause.code, cause.message);
+      throw error;
     }
-    return replies.map((reply) => {
-      if (!isReply(reply, kind)) throw new Error(`asked for ${kind}, got ${reply.kind}`);
-      return reply;
-    });
   }
-}
-
-function isReply<K extends Value["kind"]>(reply: Value | Failure, kind: K): reply is Reply<K> {
-  return reply.kind === kind;
-}
-
-/** Whether a rank only reports that a peer failed. */
-function isEcho({ code }: Failure): boolean {
-  return code === "ABORTED" || code === "CLOSED" || code === "STOPPED";
 }
 
 /** Seconds on the clock that the ranks use too. */

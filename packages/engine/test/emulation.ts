@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { type EmbeddedRuntimeOptions, type Trace, embeddedRuntime } from "@trireme/engine";
 import { type Degrees, smallBatch, smallRun, trainSteps } from "./small-run.ts";
 
-export const steps = 4;
+export const steps = 2;
 type Form = Parameters<typeof smallRun>[1];
 
 interface Told {
