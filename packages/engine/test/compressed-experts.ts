@@ -75,7 +75,7 @@ export async function expectCompressed(
 function sentBytes(timeline: Timeline): number {
   return [...spans(timeline)]
     .filter(({ action }) => action?.startsWith("ep/"))
-    .reduce((sum, { bytes = 0 }) => sum + bytes, 0);
+    .reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /** The same in float32. */
