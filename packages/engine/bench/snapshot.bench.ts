@@ -1,7 +1,8 @@
 /**
  * What training waits for when a snapshot is taken of it: two replicas of 20 million parameters, whose
- * state of 240 MB they share out. Beside it a plain copy of as many bytes by one thread, and what writing
- * the same snapshot to a file store behind training takes.
+ * state of 240 MB they share out, from the request to the copies of both. Beside it a plain copy of as
+ * many bytes by one thread, and what writing the same snapshot to a file store behind training takes.
+ * Least times of some rounds: other work on the machine only adds to them.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,7 +24,7 @@ const run = defineRun({
 });
 
 interface Measured {
-  /** Seconds that a snapshot adds to the step behind it. */
+  /** Seconds from the request to the last copy. */
   readonly stall: number;
   /** Seconds of a plain copy of the same bytes. */
   readonly copy: number;
@@ -44,24 +45,23 @@ async function measure(): Promise<Measured> {
     };
     const buffer = new SnapshotBuffer();
     buffer.reserve(runtime.snapshotSizes!());
-    const [plain, snapped, copies]: [number[], number[], number[]] = [[], [], []];
+    const [stalls, copies]: [number[], number[]] = [[], []];
     let taken = await runtime.snapshot(buffer);
+    await taken.taken;
     const from = new Uint8Array(new SharedArrayBuffer(snapshotBytes(taken))).fill(1);
     const to = new Uint8Array(new SharedArrayBuffer(from.length)).fill(2);
     for (let round = 0; round < rounds; round++) {
       await train();
-      plain.push(await seconds(train));
-      snapped.push(
+      stalls.push(
         await seconds(async () => {
           taken = await runtime.snapshot(buffer);
-          await train();
+          await taken.taken;
         }),
       );
-      await taken.taken;
       copies.push(await seconds(() => to.set(from)));
     }
     const save = await seconds(() => fileStore(directory).save(taken));
-    return { stall: median(snapped) - median(plain), copy: median(copies), save };
+    return { stall: Math.min(...stalls), copy: Math.min(...copies), save };
   } finally {
     await runtime.stop();
     rmSync(directory, { recursive: true, force: true });
@@ -74,17 +74,13 @@ async function seconds(what: () => unknown): Promise<number> {
   return (performance.now() - begin) / 1e3;
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
-}
-
 let measured: Promise<Measured> | undefined;
 const once = (): Promise<Measured> => (measured ??= measure());
 
 export const benchmarks = [
   {
     id: "engine/snapshot-stall",
-    what: "time that a snapshot of 2 ranks adds to training, in plain copies of its bytes by one thread",
+    what: "time that training waits for a snapshot of 2 ranks, in plain copies of its bytes by one thread",
     unit: "copies",
     better: "lower",
     target: 1.5,
@@ -95,13 +91,13 @@ export const benchmarks = [
   },
   {
     id: "engine/snapshot-share",
-    what: "time that a snapshot adds to training, of the time in which a file store writes it behind",
+    what: "time that training waits for a snapshot, of the time in which a file store writes it behind",
     unit: "fraction",
     better: "lower",
     target: 0.3,
     measure: async (): Promise<number> => {
       const { stall, save } = await once();
-      return Math.max(0, stall) / save;
+      return stall / save;
     },
   },
 ] as const;

@@ -10,10 +10,8 @@ test.each([
   ["GPT beside 8 bits", { adapter: { rank: 4, base: "int8" } }, {}],
 ] as const)("every operator of a %s plan is timed, forward and backward", async (_, form, more) => {
   const model = defineModel({ layers: 4, hidden: 64, heads: 4, vocab: 50, context: 32, ...form });
-  const plan = definePlan(model, {
-    ...{ pp: 2, globalBatch: 8, microbatch: 2, precision: "fp32" },
-    ...more,
-  });
+  const shape = { pp: 2, globalBatch: 8, microbatch: 2, precision: "fp32" } as const;
+  const plan = definePlan(model, { ...shape, ...more });
   const operators = stages(model, plan).flatMap((s) => stageOperators(model, plan, s).operators);
   const times = await measureOperators(operators, { budget: 0.2, cores: 2 });
   expect([...times.keys()].toSorted()).toEqual(
