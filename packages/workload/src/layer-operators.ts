@@ -70,6 +70,7 @@ function latentProjections(m: Model, list: OperatorList, tokens: number): void {
   list.gemm(rows, m.hidden, keyValueRank + ropeDim, false, frozen(m));
   list.norm("rmsnorm", rows, keyValueRank);
   list.gemm(tokens, keyValueRank, heads * (nopeDim + valueDim), false, frozen(m));
+  list.headsOfLatents(tokens, heads, m.headDim, nopeDim, valueDim);
 }
 
 /** Two products with the activation between; `ffn` is the rank's width. */

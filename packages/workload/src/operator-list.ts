@@ -248,6 +248,23 @@ export class OperatorList {
     );
   }
 
+  /**
+   * Keys from what each head has of its own and the rotated part that all share, beside values, which lie between
+   * them in the product's result (Megatron-LM, fused_mla_yarn_rope_apply.py); backward takes them apart again.
+   */
+  headsOfLatents(
+    rows: number,
+    heads: number,
+    headDim: number,
+    nopeDim: number,
+    valueDim: number,
+  ): void {
+    const width = heads * (headDim + valueDim);
+    const bytes = this.element * rows * (heads * (nopeDim + valueDim) + width);
+    const work = { flops: 0, bytes };
+    this.rowwise("add", "latent", [rows, width], work, work);
+  }
+
   /** Rows of the table by token; backward adds each token's gradient to its row, unless the table is frozen. */
   embedding(tokens: number, width: number, vocab: number, frozen: boolean): void {
     const n = tokens * width;

@@ -254,3 +254,19 @@ test("shapes beyond 2^31 stay exact", () => {
   const fc1 = everyOperator(m, p).find((o) => o.kind === "gemm" && o.shape[2] === 4 * 12_288)!;
   expect(fc1.flops).toBe(2 * 64 * 2048 * 12_288 * 49_152);
 });
+
+test("latent attention puts keys together from each head's own part and the one that is rotated", () => {
+  const latent = { queryRank: 24, keyValueRank: 16, nopeDim: 8, ropeDim: 4, valueDim: 6 };
+  const m = defineModel({ layers: 1, hidden: 64, heads: 8, vocab: 120, context: 64, latent });
+  const [once] = stages(m, definePlan(m, { globalBatch: 1 }));
+  const assembled = (p: Plan): Operator[] =>
+    Array.from(stageOperators(m, p, once!).operators).filter((o) => o.form === "latent");
+  const alone = assembled(definePlan(m, { globalBatch: 1 }));
+  expect(alone.map((o) => o.pass)).toEqual(["forward", "input-gradient"]);
+  // Reads 8 + 6 numbers of each head, writes 12 + 6.
+  for (const o of alone) expect(o.bytes).toBe(2 * 64 * 8 * (8 + 6 + 12 + 6));
+  const split = assembled(definePlan(m, { globalBatch: 1, tp: 2 }));
+  expect(split.map((o) => o.bytes)).toEqual(alone.map((o) => o.bytes / 2));
+  const full = assembled(definePlan(m, { globalBatch: 1, recompute: "full" }));
+  expect(full.map((o) => o.pass)).toContain("recompute");
+});
