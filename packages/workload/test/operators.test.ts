@@ -257,7 +257,7 @@ test("shapes beyond 2^31 stay exact", () => {
 
 test("latent attention puts keys together from each head's own part and the one that is rotated", () => {
   const latent = { queryRank: 24, keyValueRank: 16, nopeDim: 8, ropeDim: 4, valueDim: 6 };
-  const m = defineModel({ layers: 1, hidden: 64, heads: 8, vocab: 120, context: 64, latent });
+  const m = small({ layers: 1, kvHeads: 8, position: "rotary", latent });
   const [once] = stages(m, definePlan(m, { globalBatch: 1 }));
   const assembled = (p: Plan): Operator[] =>
     Array.from(stageOperators(m, p, once!).operators).filter((o) => o.form === "latent");
