@@ -1,7 +1,7 @@
 import type { Bucket } from "./bucket.ts";
 import type { ParameterSpec } from "./parameter.ts";
 import { type Range, partDims } from "./slice.ts";
-import type { Parameter } from "./tape.ts";
+import type { PackedValues, Parameter } from "./tape.ts";
 import { type Tensor, elements } from "./tensor.ts";
 
 /** A parameter in a bucket: its place in the flat blocks. */
@@ -32,6 +32,13 @@ export class BucketParameter implements Parameter {
 
   get value(): Tensor {
     return this.#at(this.#bucket.values);
+  }
+
+  get packed(): PackedValues | undefined {
+    const { halves } = this.#bucket;
+    if (halves === undefined) return undefined;
+    const { dims, offset, size } = this;
+    return { dims, turned: false, unpack: (out) => halves.unpack(offset, size, out) };
   }
 
   get gradient(): Tensor {

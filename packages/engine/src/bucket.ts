@@ -6,6 +6,7 @@
  */
 import type { Communicator, Work } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
+import type { BucketOptions } from "./bucket-options.ts";
 import { BucketParameter } from "./bucket-parameter.ts";
 import {
   afterwards,
@@ -13,39 +14,13 @@ import {
   allReduceFloat32,
   reduceScatterBf16,
 } from "./gradient-reduction.ts";
-import { type HostMemory, HostPlace } from "./host-place.ts";
+import { HalfValues } from "./half-values.ts";
+import { HostPlace } from "./host-place.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
 import { initialize } from "./initial-values.ts";
-import type { ParameterSpec } from "./parameter.ts";
 import type { Range } from "./slice.ts";
-import { type Tensor, view } from "./tensor.ts";
-
-/** What `Bucket` is made of. */
-export interface BucketOptions {
-  readonly pool: Pool;
-  readonly kernels: Kernels;
-  readonly specs: readonly ParameterSpec[];
-  readonly seed: number;
-  /** The ranks that hold these tensors and see other data, this one among them. */
-  readonly replicas: Communicator;
-  /** ZeRO stage. */
-  readonly zero: 0 | 1 | 2 | 3;
-  /** Tensor-parallel ranks whose gradients are parts of a sum too; undefined where they are whole. */
-  readonly partial: Communicator | undefined;
-  /** Gradients travel between replicas as BF16. */
-  readonly compressed?: boolean;
-  /** Every replica gets the sum of all gradients, not of its segment alone. */
-  readonly wholeSums?: boolean;
-  /** Not trained: there are values alone. */
-  readonly frozen?: boolean;
-  /** Where moments and masters are; left out, in the rank's memory. */
-  readonly host?: HostMemory | undefined;
-  /** The ranks that hold other slices of the tensors that are sliced; undefined where none are. */
-  readonly slices?: Communicator | undefined;
-  /** Whether this rank's copy is counted in the norm and stored, among ranks that are no replicas. */
-  readonly speaks: boolean;
-}
+import { type Tensor, part, view } from "./tensor.ts";
 
 /** The segment of a bucket that this rank updates. */
 export interface Segment {
@@ -81,6 +56,8 @@ export class Bucket {
   readonly size: number;
   /** Whether its norm is counted here, and its gradient told. */
   readonly speaks: boolean;
+  /** Working values, where the segment's are their masters. */
+  readonly halves: HalfValues | undefined;
   readonly #options: BucketOptions;
   #values: Tensor | undefined;
   #gradients: Tensor | undefined;
@@ -107,12 +84,20 @@ export class Bucket {
     const frozen = options.frozen === true;
     const gradients = zero < 2 && !frozen ? this.#block(this.size) : undefined;
     let value = part(values, start, count);
-    if (zero === 3) {
+    if (options.narrow === true) {
+      this.halves = new HalfValues({ ...options, size: this.size });
+      if (zero < 3) {
+        this.halves.open();
+        this.halves.write(values, 0);
+      }
+    }
+    const isApart = zero === 3 || this.halves !== undefined;
+    if (isApart) {
       value = this.#block(count);
       pool.copy(values.pointer + start * 4, value.pointer, count);
       pool.free(values);
     }
-    this.#values = zero === 3 ? undefined : values;
+    this.#values = isApart ? undefined : values;
     this.#gradients = gradients;
     const own = (): Tensor => (frozen ? nothing : this.#block(count));
     const gradient = gradients === undefined ? own() : part(gradients, start, count);
@@ -153,13 +138,17 @@ export class Bucket {
 
   /** Whether there are only the own segment's values now. */
   get sharded(): boolean {
-    return this.#values === undefined;
+    return this.halves === undefined ? this.#values === undefined : !this.halves.isOpen;
   }
 
   /** Gathers the values of a bucket that is sharded (ZeRO 3); they may be read when the work is over. */
   unshard(): Work | undefined {
     const { pool, replicas } = this.#options;
-    if (this.#values !== undefined) return undefined;
+    if (!this.sharded) return undefined;
+    if (this.halves !== undefined) {
+      this.halves.open();
+      return this.#exchangeHalves(this.halves);
+    }
     this.#values = pool.allocate([this.size]);
     const { memory } = pool;
     return replicas.allGather(view(memory, this.segment.value), view(memory, this.#values));
@@ -167,7 +156,9 @@ export class Bucket {
 
   /** Frees the whole values of a bucket that is sharded. */
   reshard(): void {
-    if (this.#options.zero < 3 || this.#values === undefined) return;
+    if (this.#options.zero < 3) return;
+    this.halves?.close();
+    if (this.#values === undefined) return;
     this.#options.pool.free(this.#values);
     this.#values = undefined;
   }
@@ -207,7 +198,7 @@ export class Bucket {
 
   /** Bytes of the whole values. */
   get bytes(): Bytes {
-    return this.size * 4;
+    return this.size * (this.halves === undefined ? 4 : 2);
   }
 
   /** Bytes of the gradients that replicas exchange. */
@@ -235,13 +226,23 @@ export class Bucket {
     return (zero === 1 || zero === 2) && replicas.ranks > 1;
   }
 
-  /** After the update: starts to give the other replicas the new values. */
-  share(): Work {
+  /** After the update: starts to give the other replicas the new values, and renews working ones. */
+  share(): Work | undefined {
     const { replicas, pool } = this.#options;
+    if (this.halves !== undefined) {
+      return this.halves.isOpen ? this.#exchangeHalves(this.halves) : undefined;
+    }
+    if (!this.sharesValues) return undefined;
     return replicas.allGather(
       view(pool.memory, this.segment.value),
       view(pool.memory, this.values),
     );
+  }
+
+  #exchangeHalves(halves: HalfValues): Work {
+    const { start, value } = this.segment;
+    halves.write(value, start);
+    return halves.exchange(start, value.size);
   }
 
   /** The part of the flat block that this rank stores: replicas that hold the same share it out. */
@@ -290,11 +291,6 @@ export class Bucket {
     view(pool.memory, tensor).fill(0);
     return tensor;
   }
-}
-
-/** Elements `start`..`start + count` of a flat block. */
-function part(block: Tensor, start: number, count: number): Tensor {
-  return { pointer: block.pointer + start * 4, dims: [count], size: count };
 }
 
 function roundUp(n: number, unit: number): number {

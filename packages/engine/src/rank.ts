@@ -270,10 +270,10 @@ export class Rank {
   /** Gives new values to the other replicas, where each has updated its segment. */
   shareValues(): void {
     const start = this.#options.now();
-    const shared = this.buckets.filter((bucket) => bucket.sharesValues);
-    const works = shared.map((bucket) => bucket.share());
-    for (const work of works) work.wait();
-    const bytes = shared.reduce((sum, { size }) => sum + size * 4, 0);
+    const { buckets } = this;
+    const works = buckets.map((bucket) => bucket.share());
+    for (const work of works) work?.wait();
+    const bytes = buckets.reduce((sum, b) => (b.sharesValues ? sum + b.bytes : sum), 0);
     if (bytes > 0) this.spans.add("SHARE", -1, -1, start, this.#options.now(), bytes, 0);
   }
 

@@ -98,3 +98,8 @@ export class RestingTensor implements Tensor {
     this.#rested = undefined;
   }
 }
+
+/** Has a tensor rest, if it is of those that do. */
+export function restOf(tensor: Tensor | undefined): void {
+  if (tensor instanceof RestingTensor && tensor.isOut) tensor.rest();
+}

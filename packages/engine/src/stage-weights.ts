@@ -4,7 +4,9 @@
  */
 import type { Communicator, Work } from "@trireme/collectives";
 import type { Adapter } from "@trireme/workload";
-import { Bucket, type BucketOptions } from "./bucket.ts";
+import { isAdapter } from "./adapters.ts";
+import type { BucketOptions } from "./bucket-options.ts";
+import { Bucket } from "./bucket.ts";
 import { type ParameterSpec, tiedTable } from "./parameter.ts";
 import { PackedBucket } from "./packed/packed-bucket.ts";
 import { isPacked } from "./packed/packed-matrix.ts";
@@ -16,7 +18,7 @@ import type { Parameter } from "./tape.ts";
 /** What the weights of a stage are made of. */
 export interface StageWeightsOptions extends Pick<
   BucketOptions,
-  "replicas" | "zero" | "seed" | "kernels" | "compressed" | "wholeSums" | "host"
+  "narrow" | "replicas" | "zero" | "seed" | "kernels" | "compressed" | "wholeSums" | "host"
 > {
   readonly pool: Pool;
   readonly specs: readonly ParameterSpec[];
@@ -82,7 +84,7 @@ export class StageWeights {
     };
     const make = (specs: readonly ParameterSpec[], more: Partial<BucketOptions>): Bucket[] =>
       groupSpecs(specs, sections !== undefined).map(([kind, some]) => {
-        const common = { ...options, partial: undefined, speaks: true };
+        const common = { ...options, narrow: false, partial: undefined, speaks: true };
         const asked = { ...common, specs: some, ...kinds[kind], ...more };
         if (staged === undefined) return new Bucket(asked);
         const bucket = new Bucket({
@@ -106,10 +108,16 @@ export class StageWeights {
             const stores = ofExpert ? options.isFirstOfExpert : isFirst;
             return new PackedBucket({ ...options, specs, base, replicas, isFirst: stores });
           });
-    const trained = make(
-      weights.filter(({ frozen }) => frozen !== true),
-      {},
-    );
+    const inTraining = weights.filter(({ frozen }) => frozen !== true);
+    const isNarrow = ({ name, dims }: ParameterSpec): boolean =>
+      options.narrow === true && dims.length === 2 && !isAdapter(name);
+    const trained = [
+      ...make(inTraining.filter(isNarrow), { narrow: true }),
+      ...make(
+        inTraining.filter((spec) => !isNarrow(spec)),
+        {},
+      ),
+    ];
     this.buckets = trained;
     this.frozen = make(
       weights.filter(({ frozen }) => frozen === true),

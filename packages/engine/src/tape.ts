@@ -7,7 +7,7 @@
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
 import type { Products } from "./products.ts";
-import { RestingTensor } from "./resting-tensor.ts";
+import { RestingTensor, restOf } from "./resting-tensor.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** A value on the tape and the gradient of the loss by it, once a consumer has contributed. */
@@ -34,12 +34,14 @@ export interface Parameter {
   /** Not trained: it has no gradient to be read or added to. */
   readonly frozen?: boolean;
   /** Of a matrix in fewer bits, which has no value to be read. */
-  readonly packed?: PackedValues;
+  readonly packed?: PackedValues | undefined;
 }
 
-/** A matrix in fewer bits, [outputs, inputs]. */
+/** A matrix in fewer bits. */
 export interface PackedValues {
   readonly dims: readonly number[];
+  /** Whether it lies as [outputs, inputs], and not as the parameter does. */
+  readonly turned: boolean;
   /** Writes it out in float32. */
   readonly unpack: (pointer: number) => void;
 }
@@ -141,8 +143,10 @@ export class Tape {
    * others, and one given back, are left alone.
    */
   free(tensor: Tensor): void {
-    if (this.#readers.has(tensor)) this.#waiting.add(tensor);
-    else if (this.#owned.delete(tensor)) this.#giveBack(tensor);
+    if (this.#readers.has(tensor)) {
+      this.#waiting.add(tensor);
+      restOf(tensor);
+    } else if (this.#owned.delete(tensor)) this.#giveBack(tensor);
   }
 
   /** Frees a value that `restore` can compute again (as a tensor of this tape) when a backward asks. */
@@ -169,10 +173,8 @@ export class Tape {
 
   /** Adds to the gradient of `x` what `write` writes: in place the first time, then by a copy. */
   contribute(x: Variable, write: (pointer: number) => void): void {
-    if (!x.needsGradient) return;
     if (x.gradient === undefined) {
-      x.gradient = this.activation(x.value.dims);
-      write(x.gradient.pointer);
+      this.add(x, write);
       return;
     }
     const part = this.pool.allocate(x.value.dims);
@@ -287,11 +289,6 @@ export class Tape {
     this.#readers.delete(x.value);
     if (this.#waiting.delete(x.value)) this.free(x.value);
   }
-}
-
-/** Has a tensor rest, if it is of those that do. */
-export function restOf(tensor: Tensor | undefined): void {
-  if (tensor instanceof RestingTensor && tensor.isOut) tensor.rest();
 }
 
 /** The gradient of a variable that the loss depends on; a missing one is a bug in an operation. */

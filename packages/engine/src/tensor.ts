@@ -28,3 +28,8 @@ export function view(memory: WebAssembly.Memory, tensor: Tensor): Float32Array {
   const { pointer, size } = tensor;
   return new Float32Array(memory.buffer, pointer, size);
 }
+
+/** Elements `start`..`start + count` of a flat block. */
+export function part(block: Tensor, start: number, count: number): Tensor {
+  return { pointer: block.pointer + start * 4, dims: [count], size: count };
+}

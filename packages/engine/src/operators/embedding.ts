@@ -1,3 +1,4 @@
+import { lendValues } from "../lend-values.ts";
 import type { Range } from "../slice.ts";
 import type { Parameter, Tape, Variable } from "../tape.ts";
 import { gradientOf } from "../tape.ts";
@@ -25,7 +26,7 @@ export function embedding(
   positions?: Positions,
 ): Variable {
   const { kernels } = tape;
-  const width = table.value.dims[1]!;
+  const width = (table.packed ?? table.value).dims[1]!;
   const y = tape.variable([batch * pieces.reduce((sum, { count }) => sum + count, 0), width]);
   /** Calls with each run of neighbouring tokens: their count, first position and first row. */
   const each = (visit: (count: number, start: number, row: number) => void): void => {
@@ -40,11 +41,17 @@ export function embedding(
   const placed = (places: number, start: number): number =>
     places === 0 ? 0 : places + start * width * 4;
 
-  const places = positions?.adds === true ? positions.table.value.pointer : 0;
-  const [rows, out] = [table.value.pointer, y.value.pointer];
-  each((count, start, row) => {
-    const [ids, at] = [tokens + row * 4, out + row * width * 4];
-    kernels.embeddingForward(ids, placed(places, start), rows, at, 1, count, width);
+  const lendPlaces = (use: (places: number) => void): void => {
+    if (positions?.adds === true) lendValues(tape.pool, positions.table, use);
+    else use(0);
+  };
+  lendValues(tape.pool, table, (rows) => {
+    lendPlaces((places) => {
+      each((count, start, row) => {
+        const [ids, at] = [tokens + row * 4, y.value.pointer + row * width * 4];
+        kernels.embeddingForward(ids, placed(places, start), rows, at, 1, count, width);
+      });
+    });
   });
   tape.record({
     weight: () => {

@@ -1,7 +1,9 @@
+import { lendValues } from "../lend-values.ts";
 import type { OperandRole } from "../product-format.ts";
 import type { Products } from "../products.ts";
-import { type Parameter, type Tape, type Variable, gradientOf, restOf } from "../tape.ts";
-import { type Tensor, matrixDims } from "../tensor.ts";
+import { restOf } from "../resting-tensor.ts";
+import { type Parameter, type Tape, type Variable, gradientOf } from "../tape.ts";
+import { type Tensor, elements, matrixDims } from "../tensor.ts";
 
 /** How a product is made. */
 export interface LinearOptions {
@@ -18,8 +20,8 @@ export interface LinearOptions {
 }
 
 /**
- * y = x·W + b for x [rows, k] and W [k, n]; with `transposed` W is [n, k] and y = x·Wᵀ, as is a W in
- * fewer bits, which is written out for each product.
+ * y = x·W + b for x [rows, k] and W [k, n]; with `transposed` W is [n, k] and y = x·Wᵀ, as is a
+ * frozen W in fewer bits. A W that is kept in fewer bits is written out for each product.
  */
 export function linear(
   tape: Tape,
@@ -30,7 +32,7 @@ export function linear(
   const { kernels, pool } = tape;
   const [rows, k] = matrixDims(x.value);
   const { packed } = weight;
-  const transposed = options.transposed === true || packed !== undefined;
+  const transposed = options.transposed === true || packed?.turned === true;
   const n = (packed ?? weight.value).dims[transposed ? 0 : 1]!;
   const ldw = transposed ? k : n;
   const { format, watch }: Products = exact ? {} : tape.products;
@@ -55,11 +57,12 @@ export function linear(
   /** Lends the weight, in float32 before it is rounded. */
   const lent = <T>(use: (pointer: number) => T): T => {
     if (packed === undefined) return rounded(weight.value, "weight", use);
-    const whole = pool.allocate(packed.dims);
-    packed.unpack(whole.pointer);
-    const result = rounded(whole, "weight", use);
-    pool.free(whole);
-    return result;
+    return lendValues(pool, weight, (pointer) => {
+      // Working weights are of the products' format.
+      if (!packed.turned && format?.roundsInPlace === true) return use(pointer);
+      const { dims } = packed;
+      return rounded({ pointer, dims, size: elements(dims) }, "weight", use);
+    });
   };
   rounded(x.value, "input", (xs) => {
     lent((w) => {
@@ -69,7 +72,8 @@ export function linear(
   });
   const shape = { m: rows, k, n };
   // The checksums are those of float32 operands.
-  const plain = transposed || format !== undefined ? undefined : weight.value;
+  const isPlain = !transposed && format === undefined && packed === undefined;
+  const plain = isPlain ? weight.value : undefined;
   watch?.product({ weight: weight.name, x: x.value, w: plain, y: y.value, shape });
   if (bias !== undefined) kernels.addBias(y.value.pointer, bias.value.pointer, rows, n);
   format?.roundResult(kernels, y.value);

@@ -210,7 +210,7 @@ class PackedParameter implements Parameter {
     const unpackInt8 = (out: number): void => {
       kernels.unpackInt8(place("codes"), place("scales"), out, own[0]!, own[1]!);
     };
-    this.packed = { dims: own, unpack: base === "nf4" ? unpackNf4 : unpackInt8 };
+    this.packed = { dims: own, turned: true, unpack: base === "nf4" ? unpackNf4 : unpackInt8 };
   }
 
   get name(): string {
