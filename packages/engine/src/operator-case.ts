@@ -6,6 +6,7 @@ import { createRng } from "@trireme/core";
 import type { Operator, Pass } from "@trireme/workload";
 import { gelu, swiglu } from "./operators/activation.ts";
 import { attention } from "./operators/attention.ts";
+import { joinColumns } from "./operators/column-parts.ts";
 import { crossEntropy } from "./operators/cross-entropy.ts";
 import { embedding } from "./operators/embedding.ts";
 import { linear } from "./operators/linear.ts";
@@ -107,6 +108,11 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
       return (tape) => swiglu(tape, fresh(x));
     }
     case "add": {
+      if (form === "latent") {
+        // Heads are put together from parts: each number is copied, and its gradient back.
+        const parts = operands.tensor([a, b]);
+        return (tape) => joinColumns(tape, [fresh(parts)]);
+      }
       const [x, branch] = [operands.tensor([a, b]), operands.tensor([a, b])];
       return (tape) => residual(tape, fresh(x), fresh(branch));
     }

@@ -15,6 +15,11 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
       "contextExchange ring",
     ],
     [
+      "unequal shares of the batch for pipelines that are alike",
+      plan.pipelines === undefined && plan.pipelineBatches !== undefined,
+      "pipelines, or no pipelineBatches",
+    ],
+    [
       `ZeRO ${plan.zero} over pipelines that differ`,
       plan.pipelines !== undefined && plan.zero > 0,
       "zero 0",

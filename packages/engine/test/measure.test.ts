@@ -6,6 +6,16 @@ test.each([
   ["GPT", {}, {}],
   ["GPT with experts", { experts: { count: 4, active: 2, sharedFfn: 64 } }, {}],
   ["Llama", { position: "rotary", norm: "rmsnorm", activation: "swiglu", bias: false }, {}],
+  [
+    "DeepSeek",
+    {
+      position: "rotary",
+      norm: "rmsnorm",
+      bias: false,
+      latent: { keyValueRank: 16, nopeDim: 8, ropeDim: 4, valueDim: 8 },
+    },
+    {},
+  ],
   ["GPT beside 4 bits", { adapter: { rank: 4, base: "nf4" } }, { offload: "optimizer" }],
   ["GPT beside 8 bits", { adapter: { rank: 4, base: "int8" } }, {}],
 ] as const)("every operator of a %s plan is timed, forward and backward", async (_, form, more) => {
