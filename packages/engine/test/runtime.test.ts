@@ -79,7 +79,6 @@ test.each([
   [{ flashAttention: false }, "flashAttention false; use flashAttention true"],
   [{ overlapPointToPoint: true }, "overlapPointToPoint"],
   [{ cudaGraphs: "all" }, "cudaGraphs all; use cudaGraphs none"],
-  [{ pipelineBatches: [4, 4] }, "unequal shares of the batch"],
   [{ fusedNorm: false }, "fusedNorm false; use fusedNorm true"],
   [{ matrixPrecision: "fp4" }, "matrixPrecision fp4; use matrixPrecision fp8"],
   [{ sequence: 17 }, "sequence 17 on a model with context 16"],
