@@ -31,12 +31,8 @@ export function rankWeights(o: RankWeightsOptions): ReadonlyMap<number, StageWei
   const { shares } = layout;
   // Ranks that sleep do not come by the sections of their stages, and those of two directions not together.
   const bySection = plan.zero >= 2 && o.rehearse === undefined && schedule.directions === 1;
-  // On the host, and in stages that differ in width, masters are what is used.
-  const narrow =
-    plan.precision === "bf16" &&
-    o.rehearse === undefined &&
-    o.host === undefined &&
-    layout.sums === undefined;
+  // In stages that differ in width masters are what is used.
+  const narrow = plan.precision === "bf16" && o.rehearse === undefined && layout.sums === undefined;
   return new Map(
     layout.stages.map(({ stage, replicas, expertReplicas, peers, expertPeers }) => {
       const specs = stageParameters(model, stage, shares);

@@ -16,6 +16,7 @@ test.each([
   ["one rank", {}, gpt],
   ["ZeRO 1 over two stages", { dp: 2, pp: 2, zero: 1 }, gpt],
   ["ZeRO 3", { dp: 2, zero: 3 }, llama],
+  ["BF16 and ZeRO 1", { dp: 2, zero: 1, precision: "bf16" }, llama],
 ] as const)(
   "states on the host, %s: the same bits, snapshots among them",
   async (_, plan, form) => {
