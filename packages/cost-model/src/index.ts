@@ -17,6 +17,7 @@ export {
   type MemoryOverhead,
   type RankMemory,
   gpuOverhead,
+  hostOverhead,
   memory,
 } from "./memory.ts";
 export {

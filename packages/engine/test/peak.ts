@@ -1,9 +1,10 @@
 /**
- * The peak of every rank's memory beside the estimate that a user sees of the same plan: that of
- * `@trireme/cost-model` for a cluster of CPU cores, whose overhead is the engine's own.
+ * The peak of every rank's memory beside the estimate of the same plan: the memory that `estimate` of
+ * `@trireme/cost-model` gives for a cluster of CPU cores, whose overhead is the engine's own. Asked for
+ * directly: `estimate` has no speed of a CPU core in BF16.
  */
 import { createRng } from "@trireme/core";
-import { estimate } from "@trireme/cost-model";
+import { hostOverhead, memory } from "@trireme/cost-model";
 import { embeddedRuntime } from "@trireme/engine";
 import { defineRun } from "@trireme/run";
 import { coordinate, defineMesh } from "@trireme/topology";
@@ -37,8 +38,7 @@ export async function peaks(
     plan: { globalBatch: plan.globalBatch, sequence, precision: "fp32" },
     seed: 7,
   });
-  const predicted = estimate({ model, plan, cluster: run.cluster });
-  if (!predicted.ok) throw new Error(predicted.reason);
+  const predicted = memory({ model, plan, overhead: hostOverhead });
   const runtime = embeddedRuntime();
   try {
     await runtime.start({ ...run, model, plan });
@@ -52,7 +52,7 @@ export async function peaks(
     const pipeline = mesh.axes.findIndex(({ name }) => name === "pp");
     return (await runtime.memory()).map((used, rank) => ({
       used,
-      estimated: predicted.memory.ranks[coordinate(mesh, rank)[pipeline]!]!.total,
+      estimated: predicted.ranks[coordinate(mesh, rank)[pipeline]!]!.total,
     }));
   } finally {
     await runtime.stop();
