@@ -47,9 +47,9 @@ export class BucketParameter implements Parameter {
 
   /** The elements that this rank updates, counted from the beginning of the bucket's segment. */
   get updated(): Range {
-    const { start, value } = this.#bucket.segment;
+    const { start, count } = this.#bucket.segment;
     const from = Math.max(this.offset, start);
-    const end = Math.min(this.offset + this.size, start + value.size);
+    const end = Math.min(this.offset + this.size, start + count);
     return { start: from - start, count: Math.max(0, end - from) };
   }
 

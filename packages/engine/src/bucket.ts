@@ -26,6 +26,8 @@ import { type Tensor, part, view } from "./tensor.ts";
 export interface Segment {
   /** Offset in the flat block. */
   readonly start: number;
+  /** Elements. */
+  readonly count: number;
   readonly value: Tensor;
   readonly gradient: Tensor;
   readonly firstMoment: Tensor;
@@ -82,7 +84,6 @@ export class Bucket {
       initialize(view(pool.memory, part(values, offset, size)), spec, seed);
     }
     const frozen = options.frozen === true;
-    const gradients = zero < 2 && !frozen ? this.#block(this.size) : undefined;
     let value = part(values, start, count);
     if (options.narrow === true) {
       this.halves = new HalfValues({ ...options, size: this.size });
@@ -91,24 +92,26 @@ export class Bucket {
         this.halves.write(values, 0);
       }
     }
-    const isApart = zero === 3 || this.halves !== undefined;
-    if (isApart) {
-      value = this.#block(count);
-      pool.copy(values.pointer + start * 4, value.pointer, count);
-      pool.free(values);
-    }
-    this.#values = isApart ? undefined : values;
-    this.#gradients = gradients;
-    const own = (): Tensor => (frozen ? nothing : this.#block(count));
-    const gradient = gradients === undefined ? own() : part(gradients, start, count);
     const { host } = options;
     this.host =
       host === undefined || frozen
         ? undefined
-        : new HostPlace(host, pool.memory, { start, value, gradient });
+        : new HostPlace(host, pool.memory, { start, value }, this.halves);
+    const isApart = zero === 3 || this.halves !== undefined;
+    if (isApart) {
+      const isElsewhere = this.host !== undefined && this.halves !== undefined;
+      value = isElsewhere ? nothing : this.#block(count);
+      pool.copy(values.pointer + start * 4, value.pointer, value.size);
+      pool.free(values);
+    }
+    this.#values = isApart ? undefined : values;
+    const gradients = zero < 2 && !frozen ? this.#block(this.size) : undefined;
+    this.#gradients = gradients;
+    const own = (): Tensor => (frozen ? nothing : this.#block(count));
+    const gradient = gradients === undefined ? own() : part(gradients, start, count);
     const moment = (): Tensor => (this.host === undefined ? own() : nothing);
     const [firstMoment, secondMoment] = [moment(), moment()];
-    this.segment = { start, value, gradient, firstMoment, secondMoment };
+    this.segment = { start, count, value, gradient, firstMoment, secondMoment };
     this.place = this.host ?? { pool, kernels: options.kernels, segment: this.segment };
   }
 
@@ -147,6 +150,7 @@ export class Bucket {
     if (!this.sharded) return undefined;
     if (this.halves !== undefined) {
       this.halves.open();
+      this.host?.giveValues(this.segment.value);
       return this.#exchangeHalves(this.halves);
     }
     this.#values = pool.allocate([this.size]);
@@ -240,17 +244,18 @@ export class Bucket {
   }
 
   #exchangeHalves(halves: HalfValues): Work {
-    const { start, value } = this.segment;
-    halves.write(value, start);
-    return halves.exchange(start, value.size);
+    const { start, count, value } = this.segment;
+    // From the host they have come rounded.
+    if (this.host === undefined) halves.write(value, start);
+    return halves.exchange(start, count);
   }
 
   /** The part of the flat block that this rank stores: replicas that hold the same share it out. */
   get stored(): Range {
     const { zero, replicas, speaks } = this.#options;
-    const { start, value } = this.segment;
+    const { start, count } = this.segment;
     if (!speaks) return { start, count: 0 };
-    if (zero > 0) return { start, count: value.size };
+    if (zero > 0) return { start, count };
     const share = roundUp(Math.ceil(this.size / replicas.ranks), lineElements);
     const from = Math.min(this.size, share * replicas.rank);
     return { start: from, count: Math.min(share, this.size - from) };

@@ -94,9 +94,11 @@ export class CorruptionWatch {
   }
 
   /** The optimizer has updated the rank's segment. */
-  updated({ segment: { value }, place }: Bucket): void {
-    this.#visit("weight", value, value.size);
-    const { firstMoment, secondMoment } = place.segment;
+  updated({ segment, place }: Bucket): void {
+    const { value, firstMoment, secondMoment } = place.segment;
+    // Where the rank has values of its own, they are what is struck, whatever was updated elsewhere.
+    if (segment.value.size > 0) this.#visit("weight", segment.value, segment.count);
+    else this.#visit("weight", value, segment.count, place.pool.memory);
     for (const moment of [firstMoment, secondMoment]) {
       this.#visit("optimizer-state", moment, moment.size, place.pool.memory);
     }

@@ -49,6 +49,11 @@ export class HalfValues {
     this.#options.kernels.toBf16(pointer, this.#at(start), size);
   }
 
+  /** Where `count` of them lie, from `start` on. */
+  bytes(start: number, count: number): Uint8Array {
+    return new Uint8Array(this.#options.pool.memory.buffer, this.#at(start), count * 2);
+  }
+
   /** Starts to give the other replicas the part of `count` elements from `start` on, and to take theirs. */
   exchange(start: number, count: number): Work {
     const { pool, replicas, size } = this.#options;

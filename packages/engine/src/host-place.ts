@@ -1,12 +1,14 @@
 /**
  * Optimizer states on the host: outside of the rank's memory, which stands for a device's, lie the
  * moments and a master copy of what the rank updates, and the update is computed there; gradients go
- * out before it and weights come back after it (Ren et al., ZeRO-Offload, USENIX ATC 2021, section 4).
+ * out before it and weights come back after it (Ren et al., ZeRO-Offload, USENIX ATC 2021, section 4),
+ * rounded where the rank works with BF16.
  */
 import { copyBytes } from "@trireme/collectives/node";
 import type { Bytes, Seconds } from "@trireme/core";
-import type { Segment, UpdatePlace } from "./bucket.ts";
+import type { Bucket, Segment, UpdatePlace } from "./bucket.ts";
 import type { Kernels } from "./kernels/kernels.ts";
+import type { HalfValues } from "./half-values.ts";
 import { Pool } from "./pool.ts";
 import { createRankMemory } from "./rank-memory.ts";
 import type { SpanLog } from "./span-log.ts";
@@ -14,6 +16,9 @@ import { type Tensor, view } from "./tensor.ts";
 
 /** Largest address, of 32 bits. */
 const limit = 2 ** 32;
+
+/** Elements that are rounded at a time: what is rounded is copied from the processor's cache. */
+const roundedElements = 2 ** 15;
 
 /** The memory of a rank's host: as many WebAssembly memories as it takes, each with kernels of its own. */
 export class HostMemory {
@@ -41,19 +46,23 @@ export class HostPlace implements UpdatePlace {
   readonly kernels: Kernels;
   readonly segment: Segment;
   readonly #device: WebAssembly.Memory;
-  readonly #own: Pick<Segment, "value" | "gradient">;
+  readonly #halves: HalfValues | undefined;
 
-  /** @param own The bucket's segment in the rank's memory. */
+  /**
+   * @param own Where the rank's memory has the values that the masters begin with; it is read now only.
+   * @param halves What the rank works with, where it keeps no values in float32.
+   */
   constructor(
     host: HostMemory,
     device: WebAssembly.Memory,
-    own: Pick<Segment, "start" | "value" | "gradient">,
+    own: Pick<Segment, "start" | "value">,
+    halves?: HalfValues,
   ) {
     const { start, value } = own;
     const { pool, kernels } = host.for(4 * value.size * 4);
     [this.pool, this.kernels] = [pool, kernels];
     this.#device = device;
-    this.#own = own;
+    this.#halves = halves;
     const block = (): Tensor => {
       const tensor = pool.allocate([value.size]);
       view(pool.memory, tensor).fill(0);
@@ -61,27 +70,39 @@ export class HostPlace implements UpdatePlace {
     };
     this.segment = {
       start,
+      count: value.size,
       value: block(),
       gradient: block(),
       firstMoment: block(),
       secondMoment: block(),
     };
-    this.takeValues();
-  }
-
-  /** Copies the rank's values to the masters: where others than the update have set them. */
-  takeValues(): Bytes {
-    return copy(this.#device, this.#own.value, this.pool.memory, this.segment.value);
+    copy(device, value, pool.memory, this.segment.value);
   }
 
   /** Copies the gradients, summed, to the host. */
-  takeGradients(): Bytes {
-    return copy(this.#device, this.#own.gradient, this.pool.memory, this.segment.gradient);
+  takeGradients(gradient: Tensor): Bytes {
+    return copy(this.#device, gradient, this.pool.memory, this.segment.gradient);
   }
 
-  /** Copies the updated masters to the rank's values. */
-  giveValues(): Bytes {
-    return copy(this.pool.memory, this.segment.value, this.#device, this.#own.value);
+  /** Copies the masters to the rank's values; rounded, to working ones, while there is room for them. */
+  giveValues(value: Tensor): Bytes {
+    if (this.#halves === undefined) {
+      return copy(this.pool.memory, this.segment.value, this.#device, value);
+    }
+    return this.#halves.isOpen ? this.#giveRounded(this.#halves) : 0;
+  }
+
+  #giveRounded(halves: HalfValues): Bytes {
+    const { pool, kernels } = this;
+    const { start, count, value } = this.segment;
+    const rounded = pool.scratch(Math.min(count, roundedElements) * 2);
+    for (let from = 0; from < count; from += roundedElements) {
+      const length = Math.min(roundedElements, count - from);
+      kernels.toBf16(value.pointer + from * 4, rounded, length);
+      const bytes = new Uint8Array(pool.memory.buffer, rounded, length * 2);
+      copyBytes(halves.bytes(start + from, length), 0, bytes);
+    }
+    return count * 2;
   }
 }
 
@@ -91,17 +112,18 @@ export class HostPlace implements UpdatePlace {
  */
 export function moveState(
   action: "TO_HOST" | "TO_DEVICE",
-  buckets: readonly { readonly host: HostPlace | undefined }[],
+  buckets: readonly Bucket[],
   spans: SpanLog,
   now: () => Seconds,
 ): void {
-  const places = buckets.flatMap(({ host }) => host ?? []);
-  if (places.length === 0) return;
+  if (buckets.every(({ host }) => host === undefined)) return;
   const start = now();
-  const bytes = places.reduce(
-    (sum, place) => sum + (action === "TO_HOST" ? place.takeGradients() : place.giveValues()),
-    0,
-  );
+  let bytes = 0;
+  for (const { host, segment } of buckets) {
+    if (host === undefined) continue;
+    bytes +=
+      action === "TO_HOST" ? host.takeGradients(segment.gradient) : host.giveValues(segment.value);
+  }
   spans.add(action, -1, -1, start, now(), bytes, 0);
 }
 

@@ -17,7 +17,7 @@ export function loadState(
     for (const kind of storedKinds) {
       loadParts(partsIn(bucket, kind, segmentRange(bucket.segment)), state);
     }
-    bucket.host?.takeValues();
+    bucket.host?.giveValues(bucket.segment.value);
   }
   for (const bucket of packed) loadPacked(bucket, state);
 }

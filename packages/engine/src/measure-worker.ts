@@ -94,7 +94,7 @@ function timeOptimizer(operator: Operator, budget: number): Measured {
   const [value, gradient, first, second] = tensors;
   const host =
     operator.form === "adamw-host"
-      ? new HostPlace(new HostMemory(createKernels), memory, { start: 0, value, gradient })
+      ? new HostPlace(new HostMemory(createKernels), memory, { start: 0, value })
       : undefined;
   const times: number[] = [];
   const end = performance.now() + budget * 1e3;
@@ -106,9 +106,9 @@ function timeOptimizer(operator: Operator, budget: number): Measured {
     if (host === undefined) {
       update(kernels, { value, gradient, firstMoment: first, secondMoment: second });
     } else {
-      host.takeGradients();
+      host.takeGradients(gradient);
       update(host.kernels, host.segment);
-      host.giveValues();
+      host.giveValues(value);
     }
     if (run > 0) times.push(performance.now() - begin);
   }
@@ -121,7 +121,7 @@ function median(times: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)]!;
 }
 
-function update(of: Kernels, segment: Omit<Segment, "start">): void {
+function update(of: Kernels, segment: Omit<Segment, "start" | "count">): void {
   const { value, gradient, firstMoment, secondMoment } = segment;
   const pointers = [value, gradient, firstMoment, secondMoment].map(({ pointer }) => pointer);
   const [p = 0, g = 0, m = 0, v = 0] = pointers;

@@ -60,8 +60,9 @@ export function partsIn(
   kind: TensorKind,
   { start, count }: Range,
 ): HeldPart[] {
-  const isMoment = kind === "firstMoment" || kind === "secondMoment";
-  const [segment, memory] = isMoment ? [place.segment, place.pool.memory] : [own, device];
+  // Gradients come to an update's place for the update only; all else is whole there.
+  const [segment, memory] =
+    kind === "gradient" ? [own, device] : [place.segment, place.pool.memory];
   const block = segment[kind];
   if (block.size === 0) return [];
   return parameters.flatMap(({ spec: { name, dims, slice }, offset, size }) => {
@@ -85,8 +86,8 @@ export function partsIn(
 }
 
 /** The range of a bucket's flat block that its segment is. */
-export function segmentRange({ start, value }: Segment): Range {
-  return { start, count: value.size };
+export function segmentRange({ start, count }: Segment): Range {
+  return { start, count };
 }
 
 /** The boxes of a tensor that elements [from, to) of a slice are. */
