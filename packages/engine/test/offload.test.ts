@@ -21,27 +21,20 @@ test.each([
 ] as const)(
   "states on the host, %s: the same bits, snapshots among them",
   async (_, plan, form) => {
+    /** Eight steps, of which the last three are repeated from a snapshot of the fifth. */
     const train = (offload: "none" | "optimizer") =>
       withRuntime(smallRun({ ...plan, offload }, form), async (runtime) => {
         const losses = await trainSteps(runtime, 0, 5);
-        return { losses, ...(await takeSnapshot(runtime)) };
+        const snapshot = await takeSnapshot(runtime);
+        losses.push(...(await trainSteps(runtime, 5, 8)));
+        // What is restored reaches the masters, which have moved on: the next update starts from there.
+        await runtime.restore(snapshot);
+        return { losses, files: snapshot.files, again: await trainSteps(runtime, 5, 8) };
       });
     const [device, host] = [await train("none"), await train("optimizer")];
     expect(host.losses).toEqual(device.losses);
     expect(host.files).toEqual(device.files);
-    // What is restored reaches the masters: the next update starts from there.
-    const resumed = await withRuntime(
-      smallRun({ ...plan, offload: "optimizer" }, form),
-      async (r) => {
-        await r.restore({ step: 5, files: device.files });
-        return trainSteps(r, 5, 8);
-      },
-    );
-    const straight = await withRuntime(smallRun(plan, form), async (r) => {
-      await r.restore({ step: 5, files: device.files });
-      return trainSteps(r, 5, 8);
-    });
-    expect(resumed).toEqual(straight);
+    expect(host.again).toEqual(host.losses.slice(5));
   },
 );
 
