@@ -47,7 +47,7 @@ function measuredIdle(timeline: Timeline): number {
 const computes = new Set(["forward", "backward", "input-gradient", "weight-gradient"]);
 
 /** What replay says of a plan whose actions sleep. */
-export function replayed(degrees: Degrees): Replay {
+function replayed(degrees: Degrees): Replay {
   return replay(scheduleOf(degrees), {
     forward: unit,
     inputGradient: unit,

@@ -7,7 +7,7 @@ import { type EmbeddedRuntimeOptions, embeddedRuntime } from "@trireme/engine";
 import { type Timeline, spans } from "@trireme/timeline";
 import { expectAlike } from "../emulation.ts";
 import { deepSeek, gpt, llama } from "../equality.ts";
-import { replayed, unit } from "../rehearsal.ts";
+import { unit } from "../rehearsal.ts";
 import { type Degrees, smallBatch, smallRun } from "../small-run.ts";
 
 test.each([
@@ -81,11 +81,9 @@ test.each([
     some.forEach((ends, i) => {
       expect([...ends.keys()].toSorted((a, b) => a - b)).toEqual(sets[i]);
       for (const [rank, end] of ends) {
-        // The full run takes what replay says on a machine that does nothing else. What a busy one adds
-        // to eight threads it need not add to fewer: there the time lies in between.
+        // A busy machine slows eight threads down more than fewer: this is for one that does nothing else.
         const among = full!.get(rank)!;
-        const least = Math.min(among, replayed(plan).makespan);
-        expect.soft(end).toBeGreaterThan(0.95 * least);
+        expect.soft(end).toBeGreaterThan(0.95 * among);
         expect.soft(end).toBeLessThan(1.05 * among);
       }
     });
