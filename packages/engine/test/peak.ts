@@ -16,6 +16,7 @@ import {
   definePlan,
   ranks,
 } from "@trireme/workload";
+import { llama as smallLlama } from "./equality.ts";
 
 /** Tens of megabytes a rank: so large that a kernel's working space does not count. */
 const base = { layers: 8, hidden: 128, heads: 4, vocab: 512, context: 128 };
@@ -60,15 +61,7 @@ export async function peaks(
 }
 
 /** Llama's form at this size, and a mixture of experts with a shared one. */
-export const llama = {
-  position: "rotary",
-  norm: "rmsnorm",
-  activation: "swiglu",
-  bias: false,
-  tied: false,
-  kvHeads: 2,
-  ffn: 352,
-} as const;
+export const llama = { ...smallLlama, ffn: 352 } as const;
 export const mixture = {
   ...llama,
   ffn: 192,
