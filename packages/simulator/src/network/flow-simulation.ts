@@ -176,6 +176,8 @@ class Flows {
       // A billionth of a flow, or what a nanosecond moves, is rounding, not payload.
       const rest = Math.max(1e-9 * this.#flows[i]!.bytes, 1e-12 * this.#share[i]!);
       if (this.#left[i]! > rest) continue;
+      for (const link of this.#links[i]!) this.#linkBytes[link]! += this.#left[i]!;
+      this.#left[i] = 0;
       this.#remove(k);
       this.#end(i);
     }
