@@ -3,7 +3,8 @@ import type { Bytes } from "@trireme/core";
 import { add } from "./add-kernel.ts";
 import { slotHeaderBytes } from "./arena.ts";
 import { elementBytes } from "./element-type.ts";
-import type { Endpoint, PacketKey } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { PacketKey } from "./packet-header.ts";
 import type { Sum } from "./parts.ts";
 
 /** A rank's scratch slots; the accumulator of bf16 is f32 and takes two. */

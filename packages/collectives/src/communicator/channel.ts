@@ -5,18 +5,6 @@
  */
 import { type ArenaLayout, channelControlBytes, line, slotHeaderBytes } from "./arena.ts";
 
-/** Words of a slot's header. */
-export const packetWords = {
-  bytes: 0,
-  group: 1,
-  phase: 2,
-  sequence: 3,
-  operation: 4,
-  type: 5,
-  countLow: 6,
-  countHigh: 7,
-} as const;
-
 export class Channel {
   readonly #words: Int32Array;
   readonly #head: number;

@@ -18,17 +18,11 @@ import {
   scratchBuffers,
   slotHeaderBytes,
 } from "./arena.ts";
-import { Channel, packetWords } from "./channel.ts";
+import { Channel } from "./channel.ts";
 import { type CopyBytes, setBytes } from "./copy.ts";
 import { FlightRecorder } from "./flight-record.ts";
+import { type PacketKey, isPartOf, keyOf, lengthOf } from "./packet-header.ts";
 import type { Task } from "./task.ts";
-
-/** What tells the packets of one message from all others between the same two ranks. */
-export interface PacketKey {
-  readonly group: number;
-  readonly phase: number;
-  readonly sequence: number;
-}
 
 interface Parked {
   readonly key: PacketKey;
@@ -114,7 +108,9 @@ export class Endpoint {
 
   /** Whether the next packet of this message from `peer` has arrived and can be read. */
   has(peer: number, key: PacketKey): boolean {
-    return this.#parkedIndex(peer, key) >= 0 || this.#isKey(this.#in[peer]!.next(), key);
+    if (this.#parkedIndex(peer, key) >= 0) return true;
+    const slot = this.#in[peer]!.next();
+    return slot >= 0 && isPartOf(this.words, slot, key);
   }
 
   /** The slot of the packet that `has` found; valid until the next `open` or `release`. */
@@ -139,8 +135,19 @@ export class Endpoint {
       return;
     }
     this.#in[peer]!.release();
-    // One wake for half a channel, not one a slot; `#settle` rings for the rest before sleeping.
+    // One wake for half a channel, not one a slot; `settle` rings for the rest before sleeping.
     if (++this.#owed[peer]! * 2 >= this.layout.slots) this.#ring(peer);
+  }
+
+  /** Rings for the slots given back since the last ring. */
+  settle(): void {
+    for (let peer = 0; peer < this.#owed.length; peer++)
+      if (this.#owed[peer]! > 0) this.#ring(peer);
+  }
+
+  /** Whether no task is under way. */
+  get isIdle(): boolean {
+    return this.#tasks.length === 0;
   }
 
   /** Takes on a task and moves it as far as it goes. Throws what the ranks have failed with. */
@@ -148,7 +155,7 @@ export class Endpoint {
     this.check();
     this.#tasks.push(task);
     this.poll();
-    this.#settle();
+    this.settle();
   }
 
   /** Moves every task once; whether any moved. Throws what the ranks have failed with. */
@@ -172,7 +179,7 @@ export class Endpoint {
     while (!task.finished) {
       const bell = Atomics.load(this.words, this.#bell);
       if (this.poll()) continue;
-      this.#settle();
+      this.settle();
       if (this.#ownCore && this.#look()) continue;
       Atomics.store(this.words, this.#bell + sleeping, 1);
       try {
@@ -195,7 +202,7 @@ export class Endpoint {
         Atomics.store(this.words, this.#bell + sleeping, 0);
       }
     }
-    this.#settle();
+    this.settle();
   }
 
   /** Looks a few more times, which takes less than falling asleep and being woken. */
@@ -250,22 +257,6 @@ export class Endpoint {
     Atomics.notify(this.words, bell);
   }
 
-  /** Rings for the slots given back since the last ring. */
-  #settle(): void {
-    for (let peer = 0; peer < this.#owed.length; peer++)
-      if (this.#owed[peer]! > 0) this.#ring(peer);
-  }
-
-  #isKey(slot: number, key: PacketKey): boolean {
-    if (slot < 0) return false;
-    const at = slot / 4;
-    return (
-      this.words[at + packetWords.sequence] === key.sequence &&
-      this.words[at + packetWords.group] === key.group &&
-      this.words[at + packetWords.phase] === key.phase
-    );
-  }
-
   #parkedIndex(peer: number, key: PacketKey): number {
     const parked = this.#parked[peer]!;
     if (parked.length === 0) return -1;
@@ -281,16 +272,11 @@ export class Endpoint {
     for (let peer = 0; peer < this.layout.ranks; peer++) {
       const slot = this.#in[peer]!.next();
       if (slot < 0) continue;
-      const at = slot / 4;
-      const key = {
-        group: this.words[at + packetWords.group]!,
-        phase: this.words[at + packetWords.phase]!,
-        sequence: this.words[at + packetWords.sequence]!,
-      };
+      const key = keyOf(this.words, slot);
       const owner = this.#tasks.find((task) => task.expects(peer, key));
       // Whatever its own task still waits for may never come while another is held up.
       if (!this.#tasks.some((task) => task !== owner && task.needs(peer))) continue;
-      const length = slotHeaderBytes + this.words[at + packetWords.bytes]!;
+      const length = slotHeaderBytes + lengthOf(this.words, slot);
       this.#parked[peer]!.push({ key, slot: this.bytes.slice(slot, slot + length) });
       this.#in[peer]!.release();
       this.#ring(peer);

@@ -11,10 +11,14 @@ import { GroupView } from "./group-view.ts";
 import { type Call, type Operation, sameCall } from "./operation.ts";
 import * as reductions from "./reductions.ts";
 import { type Parts, phases } from "./parts.ts";
+import { type ShortMessage, sendAtOnce, takeAtOnce } from "./short-message.ts";
 import { Task } from "./task.ts";
 
 /** Calls whose counts may differ between ranks announce this one. */
 const varying = -1;
+
+/** A call that was over at once. */
+const over: Work = { done: true, wait: () => {} };
 
 export class Group implements Communicator {
   readonly rank: number;
@@ -63,14 +67,18 @@ export class Group implements Communicator {
 
   send(data: Elements, to: number): Work {
     const call = this.#call("send", data, data.length, this.#checkPeer(to));
+    const short = this.#short(call, ++this.#sent[to]!, data);
+    if (sendAtOnce(this.#endpoint, short)) return over;
     const message = this.#view.message(to, phases.pointToPoint, bytesOf(data), data.length);
-    return this.#start(call, ++this.#sent[to]!, { out: [message] });
+    return this.#start(call, short.key.sequence, { out: [message] });
   }
 
   receive(data: Elements, from: number): Work {
     const call = this.#call("receive", data, data.length, this.#checkPeer(from));
+    const short = this.#short(call, ++this.#received[from]!, data);
+    if (takeAtOnce(this.#endpoint, short)) return over;
     const message = this.#view.message(from, phases.pointToPoint, bytesOf(data), data.length);
-    return this.#start(call, ++this.#received[from]!, { in: [message] });
+    return this.#start(call, short.key.sequence, { in: [message] });
   }
 
   allReduce(data: Elements): Work {
@@ -216,6 +224,11 @@ export class Group implements Communicator {
   #call(operation: Operation, data: Elements, count: number, peer = -1): Call {
     this.#checkOpen();
     return { operation, type: elementType(data), count, peer };
+  }
+
+  #short(call: Call, sequence: number, data: Elements): ShortMessage {
+    const key = { group: this.#slot, phase: phases.pointToPoint, sequence };
+    return { peer: this.#view.members[call.peer]!, key, call, data };
   }
 
   /** Announces a call, compares it with those of the other members, and starts it. */

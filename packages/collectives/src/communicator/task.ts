@@ -7,11 +7,11 @@
 import { type Bytes, type Seconds, formatSeconds } from "@trireme/core";
 import { addInOrder, scratch } from "./add-in-order.ts";
 import { slotHeaderBytes } from "./arena.ts";
-import { packetWords } from "./channel.ts";
-import { elementBytes, elementTypes, overlaps } from "./element-type.ts";
-import type { Endpoint, PacketKey } from "./endpoint.ts";
+import { elementBytes, overlaps } from "./element-type.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { announced } from "./group-table.ts";
-import { type Call, operations, printCall } from "./operation.ts";
+import { type Call, printCall } from "./operation.ts";
+import { type PacketKey, callOf, lengthOf, writeHeader } from "./packet-header.ts";
 import { type Message, type Parts, phases } from "./parts.ts";
 
 export interface TaskOptions extends Parts {
@@ -168,7 +168,8 @@ export class Task {
       if (slot < 0) return;
       const length = Math.min(this.#endpoint.layout.slotBytes, ready - out.moved);
       if (length > 0) {
-        const piece = bytes.subarray(out.moved, out.moved + length);
+        const whole = length === bytes.length;
+        const piece = whole ? bytes : bytes.subarray(out.moved, out.moved + length);
         this.#endpoint.copy(this.#endpoint.bytes, slot + slotHeaderBytes, piece);
       }
       this.#publish(out, slot, length);
@@ -186,17 +187,9 @@ export class Task {
   /** Heads and sends a slot whose payload is there. */
   #publish(out: Progress, slot: number, length: Bytes): void {
     const { peer, phase, bytes, count } = out.message;
-    const { words } = this.#endpoint;
     const { operation, type } = this.#options.call;
-    const at = slot / 4;
-    words[at + packetWords.bytes] = length;
-    words[at + packetWords.group] = this.key.group;
-    words[at + packetWords.phase] = phase;
-    words[at + packetWords.sequence] = this.key.sequence;
-    words[at + packetWords.operation] = operations.indexOf(operation);
-    words[at + packetWords.type] = elementTypes.indexOf(type);
-    words[at + packetWords.countLow] = count | 0;
-    words[at + packetWords.countHigh] = Math.floor(count / 2 ** 32);
+    const key = this.#keys[phase]!;
+    writeHeader(this.#endpoint.words, slot, length, key, { operation, type, count });
     this.#endpoint.publish(peer);
     this.#moves++;
     out.moved += length;
@@ -211,11 +204,8 @@ export class Task {
       const length = this.#verify(slot, peer, count);
       const from = slot + slotHeaderBytes;
       if (length > 0) {
-        this.#endpoint.copy(
-          bytes,
-          incoming.moved,
-          this.#endpoint.bytes.subarray(from, from + length),
-        );
+        const payload = new Uint8Array(this.#endpoint.bytes.buffer, from, length);
+        this.#endpoint.copy(bytes, incoming.moved, payload);
       }
       this.#endpoint.release(peer, key);
       this.#moves++;
@@ -266,19 +256,12 @@ export class Task {
   #verify(slot: number, peer: number, count: number): Bytes {
     const { words } = this.#endpoint;
     const { call } = this.#options;
-    const at = slot / 4;
-    const operation = operations[words[at + packetWords.operation]!]!;
-    const type = elementTypes[words[at + packetWords.type]!]!;
-    const theirs =
-      words[at + packetWords.countHigh]! * 2 ** 32 + (words[at + packetWords.countLow]! >>> 0);
+    const theirs = callOf(words, slot);
     const expected = call.operation === "receive" ? "send" : call.operation;
-    if (operation !== expected || type !== call.type || theirs !== count) {
-      this.#endpoint.fail(
-        "MISMATCH",
-        this.describeMismatch(peer, { operation, type, count: theirs, peer: -1 }),
-      );
+    if (theirs.operation !== expected || theirs.type !== call.type || theirs.count !== count) {
+      this.#endpoint.fail("MISMATCH", this.describeMismatch(peer, theirs));
     }
-    return words[at + packetWords.bytes]!;
+    return lengthOf(words, slot);
   }
 }
 
