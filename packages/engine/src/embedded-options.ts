@@ -8,7 +8,7 @@ import type { RouterOptions } from "./experts/router.ts";
 import type { GemmChoice } from "./kernels/gemm-backend.ts";
 import type { Fp8Scaling } from "./product-format.ts";
 import type { Recovery } from "./recover.ts";
-import type { ActionSeconds } from "./stage-rehearsal.ts";
+import type { Rehearsal } from "./stage-rehearsal.ts";
 
 /** Options of `embeddedRuntime`. */
 export interface EmbeddedRuntimeOptions {
@@ -18,7 +18,7 @@ export interface EmbeddedRuntimeOptions {
    * Rehearsal: ranks sleep as long as these say instead of computing, while schedule, messages and
    * reductions are real. Losses are NaN then.
    */
-  readonly rehearse?: ActionSeconds;
+  readonly rehearse?: Rehearsal;
   /** How the routers of mixtures of experts choose, and what keeps experts busy. */
   readonly router?: RouterOptions;
   /** Where the scales of FP8 operands come from (`plan.matrixPrecision: fp8`); default current. */

@@ -34,6 +34,7 @@ import { type RankThread, rankThread } from "./rank-thread.ts";
 import { createGate, openGate } from "./start-gate.ts";
 import { SnapshotFiles } from "./snapshot-files.ts";
 import { spansOf } from "./span-log.ts";
+import { checkRehearsal } from "./stage-rehearsal.ts";
 import { checkState, readState } from "./stored-state.ts";
 import { checkBeside, checkPlan } from "./supported-plan.ts";
 import { type Reply, allReplies } from "./thread-replies.ts";
@@ -81,6 +82,7 @@ class Embedded implements EmbeddedRuntime {
       emulate,
     } = this.#options;
     checkRecording(this.#options);
+    if (rehearse !== undefined) checkRehearsal(rehearse);
     const plans = { model, plan, optimizer, seed, rehearse, router, fp8Scaling, corruption, gemm };
     const gate = this.#gate;
     // Peers of a thread that died would only wait for it.

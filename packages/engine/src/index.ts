@@ -4,7 +4,7 @@ export { type Trace, type TraceEvent, type TraceShard } from "./emulation/trace.
 export { readTrace } from "./emulation/trace-directory.ts";
 export { embeddedRuntime } from "./embedded-runtime.ts";
 export { type RouterOptions } from "./experts/router.ts";
-export { type ActionSeconds } from "./stage-rehearsal.ts";
+export { type ActionSeconds, type Rehearsal } from "./stage-rehearsal.ts";
 export { type GemmChoice } from "./kernels/gemm-backend.ts";
 export { type CorruptionOptions } from "./corruption-watch.ts";
 export { type Fp8Scaling } from "./product-format.ts";

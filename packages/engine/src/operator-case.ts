@@ -15,75 +15,41 @@ import { residual } from "./operators/residual.ts";
 import { Router } from "./experts/router.ts";
 import { nf4Block, nf4Codebook } from "./packed/nf4.ts";
 import { dynamicMap } from "./packed/packed-scales.ts";
-import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
-import { ProductFormat } from "./product-format.ts";
-import type { Products } from "./products.ts";
-import { RestingTensor } from "./resting-tensor.ts";
 import { type Parameter, type Tape, type Variable, gradientOf } from "./tape.ts";
 import { type Tensor, view } from "./tensor.ts";
 
 /** Records one forward on the tape and returns its output. */
 type OperatorCase = (tape: Tape) => Variable;
 
-/** Where a case is timed. */
-export interface TimingPlace {
-  readonly pool: Pool;
-  readonly kernels: Kernels;
-  /** Whether activations and matrices are kept in BF16. */
-  readonly narrow: boolean;
-}
-
 /** Operands that are not tensors of the case itself. */
 class Operands {
-  readonly #place: TimingPlace;
+  readonly #pool: Pool;
   readonly #rng = createRng(1);
   /** Everything allocated, to be freed when the case has been timed. */
   readonly tensors: Tensor[] = [];
 
-  constructor(place: TimingPlace) {
-    this.#place = place;
+  constructor(pool: Pool) {
+    this.#pool = pool;
   }
 
-  /** An activation. */
   tensor(dims: readonly number[]): Tensor {
-    const { pool, kernels, narrow } = this.#place;
-    return this.#fill(narrow ? new RestingTensor(pool, kernels, dims) : pool.allocate(dims));
-  }
-
-  /** Numbers in float32. */
-  wide(dims: readonly number[]): Tensor {
-    return this.#fill(this.#place.pool.allocate(dims));
-  }
-
-  #fill(tensor: Tensor): Tensor {
+    const tensor = this.#pool.allocate(dims);
     this.tensors.push(tensor);
-    const values = view(this.#place.pool.memory, tensor);
+    const values = view(this.#pool.memory, tensor);
     for (let i = 0; i < values.length; i++) values[i] = this.#rng.float() - 0.5;
     return tensor;
   }
 
-  vector(size: number): Parameter {
-    return { name: "timed", value: this.wide([size]), gradient: this.wide([size]) };
-  }
-
-  matrix(dims: readonly [number, number]): Parameter {
-    const { kernels, narrow } = this.#place;
-    const gradient = this.wide(dims);
-    if (!narrow) return { name: "timed", value: this.wide(dims), gradient };
-    const { size } = gradient;
-    const half = this.wide([Math.ceil(size / 2)]);
-    kernels.toBf16(gradient.pointer, half.pointer, size);
-    const unpack = (out: number): void => kernels.fromBf16(half.pointer, out, size);
-    return { name: "timed", value: half, gradient, packed: { dims, turned: false, unpack } };
+  parameter(dims: readonly number[]): Parameter {
+    return { name: "timed", value: this.tensor(dims), gradient: this.tensor(dims) };
   }
 
   /** Pointer to `count` random i32 in [0, below). */
   ids(count: number, below: number): number {
-    const { pool } = this.#place;
-    const tensor = pool.allocate([count]);
+    const tensor = this.#pool.allocate([count]);
     this.tensors.push(tensor);
-    const ids = new Int32Array(pool.memory.buffer, tensor.pointer, count);
+    const ids = new Int32Array(this.#pool.memory.buffer, tensor.pointer, count);
     for (let i = 0; i < count; i++) ids[i] = this.#rng.integer(below);
     return tensor.pointer;
   }
@@ -94,36 +60,21 @@ export interface TimedOperator {
   readonly run: OperatorCase;
   /** What the operator before it has just written, so that it lies in the caches. */
   readonly input: Tensor;
-  /** For the tape that it is run on. */
-  readonly products: Products;
   /** Gives the operands back. */
   readonly free: () => void;
 }
 
 /** The case of a forward operator; the embedding's input are its tokens, too small to matter. */
-export function timedOperator(operator: Operator, place: TimingPlace): TimedOperator {
-  const operands = new Operands(place);
+export function timedOperator(operator: Operator, pool: Pool): TimedOperator {
+  const operands = new Operands(pool);
   const run = forwardCase(operator, operands);
   return {
     run,
     input: operands.tensors[0]!,
-    products: productsOf(operator, place.narrow),
     free: () => {
-      for (const tensor of operands.tensors) {
-        if (tensor instanceof RestingTensor) tensor.free();
-        else place.pool.free(tensor);
-      }
+      for (const tensor of operands.tensors) pool.free(tensor);
     },
   };
-}
-
-/** How an operator's products are made: their form names what their operands are rounded to. */
-function productsOf({ form }: Operator, narrow: boolean): Products {
-  const storage = narrow ? "bf16" : undefined;
-  if (form.startsWith("fp8")) {
-    return { format: new ProductFormat({ kind: "fp8", scaling: "current" }), storage };
-  }
-  return { format: narrow ? new ProductFormat({ kind: "bf16" }) : undefined, storage };
 }
 
 function forwardCase({ kind, form, shape }: Operator, operands: Operands): OperatorCase {
@@ -132,7 +83,7 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
   switch (kind) {
     case "gemm": {
       const x = operands.tensor([b, d]);
-      const [weight, bias] = [operands.matrix([d, c]), operands.vector(c)];
+      const [weight, bias] = [operands.parameter([d, c]), operands.parameter([c])];
       return (tape) => linear(tape, fresh(x), weight, { bias });
     }
     case "attention": {
@@ -143,7 +94,7 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
     }
     case "norm": {
       const x = operands.tensor([a, b]);
-      const [gain, bias] = [operands.vector(b), operands.vector(b)];
+      const [gain, bias] = [operands.parameter([b]), operands.parameter([b])];
       if (form === "rmsnorm") return (tape) => rmsNorm(tape, fresh(x), gain, { epsilon: 1e-5 });
       return (tape) => layerNorm(tape, fresh(x), gain, bias, { epsilon: 1e-5 });
     }
@@ -167,8 +118,8 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
     }
     case "embedding": {
       const ids = operands.ids(a, c);
-      const table = operands.matrix([c, b]);
-      const positions = operands.matrix([a, b]);
+      const table = operands.parameter([c, b]);
+      const positions = operands.parameter([a, b]);
       return (tape) =>
         embedding(tape, ids, 1, [{ start: 0, count: a }], table, {
           table: positions,
@@ -188,7 +139,7 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
     case "grouped-gemm": {
       // Even load: every expert its share of the rows.
       const x = operands.tensor([Math.max(1, Math.round(b / a)), d]);
-      const weights = Array.from({ length: a }, () => operands.matrix([d, c]));
+      const weights = Array.from({ length: a }, () => operands.parameter([d, c]));
       return (tape) => together(tape, (own) => weights.map((w) => linear(own, fresh(x), w)));
     }
     case "routing": {
@@ -214,11 +165,11 @@ function expansion(
   const [outputs, inputs] = dims;
   const size = outputs * inputs;
   // Four codes to a float of the operand; bits of any kind are codes.
-  const codes = operands.wide([Math.ceil(size / (form === "expand-nf4" ? 8 : 4))]).pointer;
+  const codes = operands.tensor([Math.ceil(size / (form === "expand-nf4" ? 8 : 4))]).pointer;
   const blocks = Math.ceil(size / nf4Block);
-  const scales = operands.wide([Math.max(outputs, blocks)]).pointer;
-  const tables = operands.wide([Math.max(nf4Codebook.length, dynamicMap.length)]).pointer;
-  const groups = operands.wide([Math.ceil(blocks / 256)]).pointer;
+  const scales = operands.tensor([Math.max(outputs, blocks)]).pointer;
+  const tables = operands.tensor([Math.max(nf4Codebook.length, dynamicMap.length)]).pointer;
+  const groups = operands.tensor([Math.ceil(blocks / 256)]).pointer;
   return (tape) => {
     const { kernels } = tape;
     const write = (out: number): void => {

@@ -13,7 +13,7 @@ import type { OptimizerOptions } from "./optimizer.ts";
 import type { RouterOptions } from "./experts/router.ts";
 import type { Fp8Scaling } from "./product-format.ts";
 import type { RankStep } from "./rank.ts";
-import type { ActionSeconds } from "./stage-rehearsal.ts";
+import type { Rehearsal } from "./stage-rehearsal.ts";
 import type { RankFileMemory } from "./snapshot-files.ts";
 import type { StartGate } from "./start-gate.ts";
 import type { StateFileLayout } from "./state-file.ts";
@@ -35,7 +35,7 @@ export interface RankSeed {
   /** Longest wait for a peer. */
   readonly deadline: number;
   /** Instead of computing, sleep this long. */
-  readonly rehearse: ActionSeconds | undefined;
+  readonly rehearse: Rehearsal | undefined;
   /** How experts are chosen and kept busy. */
   readonly router: RouterOptions | undefined;
   /** Where the scales of FP8 operands come from. */

@@ -5,7 +5,7 @@ import { copyBytes } from "@trireme/collectives/node";
 import { TriremeError } from "@trireme/core";
 import { ranks } from "@trireme/workload";
 import type { Bucket } from "./bucket.ts";
-import { type BuiltRank, buildRank } from "./build-rank.ts";
+import type { BuiltRank } from "./build-rank.ts";
 import { rankTurns } from "./emulation/rank-turns.ts";
 import { gradientPieces } from "./gradient-pieces.ts";
 import { loadState } from "./load-state.ts";
@@ -14,12 +14,14 @@ import type { Failure, RankSeed, Request, Turn, Value } from "./protocol.ts";
 import type { Rank } from "./rank.ts";
 import { awaitGate } from "./start-gate.ts";
 import { StateFile, storedParts } from "./state-file.ts";
+import { warmRank } from "./warm-rank.ts";
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the main thread sends nothing else
 const seed = workerData as RankSeed;
 const { plan, rank: number } = seed;
+const { timeOrigin } = performance;
 /** Seconds on a clock that all threads of the process share. */
-const now = (): number => (performance.timeOrigin + performance.now()) / 1e3;
+const now = (): number => (timeOrigin + performance.now()) / 1e3;
 
 const live = seed.emulation?.live;
 const real = createCommunicator({
@@ -96,7 +98,7 @@ let file: StateFile;
 let copies: MemoryCopies | undefined;
 parentPort!.postMessage(
   attempt(() => {
-    built = buildRank(seed, communicator, now);
+    built = warmRank(seed, communicator, now);
     const { rank, pool } = built;
     file = new StateFile(storedParts(allBuckets(rank), rank.packed));
     const { peers } = seed;

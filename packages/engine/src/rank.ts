@@ -161,7 +161,7 @@ export class Rank {
             tokens: this.#tokens,
             experts: this.#experts,
           })
-        : rehearsedStages(options.rehearse, [boundaryRows, model.hidden], options.sleep);
+        : rehearsedStages(options.rehearse, [boundaryRows, model.hidden], options);
     const stages = this.#stages;
     this.#boundary =
       layout.sums === undefined

@@ -8,6 +8,9 @@ import { type Degrees, globalBatch, smallBatch, smallRun } from "./small-run.ts"
 /** 20 ms for a forward and for each half of a backward. */
 export const unit = 0.02;
 
+/** After as many steps what plays them has been compiled. */
+const warmUps = 200;
+
 export interface IdleFractions {
   readonly measured: number;
   readonly predicted: number;
@@ -16,7 +19,7 @@ export interface IdleFractions {
 /** Share of all ranks' time in which none of their actions runs, between the first and the last. */
 export async function idleFractions(degrees: Degrees, steps = 5): Promise<IdleFractions> {
   const run = smallRun({ microbatch: 1, ...degrees }, { layers: 8 });
-  const runtime = embeddedRuntime({ rehearse: { F: unit, I: unit, W: unit } });
+  const runtime = embeddedRuntime({ rehearse: { F: unit, I: unit, W: unit, warmUps } });
   const fractions: number[] = [];
   try {
     await runtime.start(run);

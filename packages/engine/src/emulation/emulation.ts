@@ -4,6 +4,7 @@ import { ranks } from "@trireme/workload";
 import type { RankPlans } from "../build-rank.ts";
 import type { Failure, Value } from "../protocol.ts";
 import { RankThread } from "../rank-thread.ts";
+import type { Rehearsal } from "../stage-rehearsal.ts";
 import type { AssistantSeed } from "./assistant-protocol.ts";
 import type { EmulateOptions } from "./emulate-options.ts";
 import type { EmulationSeed } from "./rank-turns.ts";
@@ -23,6 +24,7 @@ interface Asked {
   readonly record?: unknown;
   readonly emulate?: unknown;
   readonly memoryCopies?: boolean;
+  readonly rehearse?: Rehearsal;
 }
 
 export class Emulation {
@@ -115,9 +117,15 @@ function checkRanks({ shards }: Trace, count: number): void {
 }
 
 /** Recording and emulation are of ranks that give each other nothing besides. */
-export function checkRecording({ record, emulate, memoryCopies }: Asked): void {
+export function checkRecording({ record, emulate, memoryCopies, rehearse }: Asked): void {
   const asked = record === undefined ? "emulate" : "record";
   if (record === undefined && emulate === undefined) return;
+  if ((rehearse?.warmUps ?? 0) > 0) {
+    throw new TriremeError(
+      "EMULATE",
+      `${asked} excludes warmUps of rehearse; leave one of them out`,
+    );
+  }
   const other = memoryCopies === true ? "memoryCopies" : "emulate";
   if (other === "emulate" && (record === undefined || emulate === undefined)) return;
   throw new TriremeError("EMULATE", `${asked} excludes ${other}; leave one of them out`);
