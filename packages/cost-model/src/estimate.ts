@@ -1,6 +1,6 @@
 /** What a training step costs on a cluster, by cause; a plan that cannot run is a result, not an error. */
 import { type Seconds, TriremeError, formatBytes } from "@trireme/core";
-import { type Accelerator, type Cluster, hostOf } from "@trireme/topology";
+import { type Accelerator, type Cluster, hostOf, peakOf } from "@trireme/topology";
 import {
   type Model,
   type Plan,
@@ -123,7 +123,7 @@ export function estimator(o: EstimatorOptions): (plan: Plan) => Estimate {
     const costs = inPrecision(() => planCosts(prices, plan, key), needs);
     if (!costs.ok) return costs;
     const breakdown = breakDown(model, plan, cluster, costs.value, makespan);
-    const peak = (device.peak[plan.precision] ?? 0) * needed;
+    const peak = (peakOf(device, plan.precision) ?? 0) * needed;
     return { ok: true, breakdown, memory: needs, peak };
   }
 
@@ -137,7 +137,7 @@ export function estimator(o: EstimatorOptions): (plan: Plan) => Estimate {
     const breakdown = stagedBreakdown(prices, plan, costs.value, makespan);
     let peak = 0;
     for (let d = 0; d < needed; d++) {
-      peak += hostOf(cluster, d).accelerator.peak[plan.precision] ?? 0;
+      peak += peakOf(hostOf(cluster, d).accelerator, plan.precision) ?? 0;
     }
     return { ok: true, breakdown, memory: needs, peak };
   }

@@ -1,6 +1,6 @@
 /** Prices of single operators: from what a device is, or from what was measured on it. */
 import { type FlopsPerSecond, type Seconds, TriremeError, nearestName } from "@trireme/core";
-import type { Accelerator, Precision } from "@trireme/topology";
+import { type Accelerator, type Precision, emulates, peakOf } from "@trireme/topology";
 import type { Operator } from "@trireme/workload";
 import {
   type AttentionFractions,
@@ -79,6 +79,8 @@ export interface Kernels {
   readonly clock: number;
   /** Devices of its host. */
   readonly devices: number;
+  /** Bytes moved to have BF16 operands in fp32, where it is emulated: a byte of theirs is two written and read, and back. */
+  readonly converted: number;
 }
 
 /**
@@ -89,7 +91,7 @@ export function kernelsOf(
   precision: Precision,
   options: RooflineOptions = {},
 ): Kernels {
-  const peak = a.peak[precision];
+  const peak = peakOf(a, precision);
   if (peak === undefined) {
     const near =
       precision === "bf16" && a.peak.fp16 !== undefined ? "fp16" : Object.keys(a.peak).join(", ");
@@ -101,6 +103,7 @@ export function kernelsOf(
     characteristics: options.characteristics ?? characteristics(a),
     clock: options.clock ?? 1,
     devices: options.devices ?? 8,
+    converted: precision === "bf16" && emulates(a, precision) ? 4 : 0,
   };
 }
 
@@ -118,7 +121,7 @@ export function kernelTime(on: Kernels, op: Operator): Seconds {
     const rate =
       share *
       clock *
-      (quantised === undefined ? peak * c.matrix : (a.peak[quantised] ?? 0) * c.quantised);
+      (quantised === undefined ? peak * c.matrix : (peakOf(a, quantised) ?? 0) * c.quantised);
     if (rate === 0) throw new TriremeError("PRECISION", `${a.name} has no ${op.form} arithmetic`);
     if (a.kind !== "gpu") return Math.max(op.flops / rate, op.bytes / bandwidth);
     const units = {
@@ -145,6 +148,15 @@ export function kernelTime(on: Kernels, op: Operator): Seconds {
   if (op.form === "adamw-host") return hostUpdate(a, op, on.devices);
   const measured = c.streaming?.[streamOf(op)];
   return op.bytes / (measured === undefined ? bandwidth : a.memoryBandwidth * measured);
+}
+
+/** Time to have an operator's operands in the precision that it is really computed in. */
+function conversionTime(
+  { accelerator: a, characteristics: c, converted }: Kernels,
+  op: Operator,
+): Seconds {
+  // Moments and masters are in fp32 as they are.
+  return op.pass === "update" ? 0 : (converted * op.bytes) / (a.memoryBandwidth * c.memory);
 }
 
 /** The name under which a memory-bound kernel's share of the bandwidth is kept where it was measured. */
@@ -174,7 +186,7 @@ export function rooflinePricer(
       if (found !== undefined && found.op.bytes === op.bytes && found.op.flops === op.flops) {
         return found.time;
       }
-      const time = kernelTime(kernels, op) + c.gap * gaps(a, op);
+      const time = kernelTime(kernels, op) + conversionTime(kernels, op) + c.gap * gaps(a, op);
       known.set(op.key, { op, time });
       return time;
     },

@@ -3,7 +3,7 @@
  * stages by number. It only remembers, so that a plan costs the same whatever was priced before.
  */
 import type { Bytes, Seconds } from "@trireme/core";
-import { type Cluster, type Host, hostOf } from "@trireme/topology";
+import { type Cluster, type Host, hostOf, peakOf } from "@trireme/topology";
 import {
   type Model,
   type Plan,
@@ -136,7 +136,7 @@ export class Prices {
    * stage sees it. Throws TriremeError "PRECISION" like `rooflinePricer`.
    */
   on(plan: Plan, devices: readonly number[]): PlanPrices {
-    const peak = (h: Host): number => h.accelerator.peak[plan.precision] ?? 0;
+    const peak = (h: Host): number => peakOf(h.accelerator, plan.precision) ?? 0;
     const hosts = devices.map((d) => hostOf(this.cluster, d));
     const slowest = hosts.reduce((a, b) => (peak(b) < peak(a) ? b : a));
     const pricer = this.#pricer ?? this.#roofline(plan.precision, slowest);

@@ -214,8 +214,8 @@ test.each([
 });
 
 test("a device without the precision and a share that is none are refused", () => {
-  expect(() => calibrate({ measurements: text, accelerator: core, precision: "fp8" })).toThrow(
-    "no fp8 arithmetic",
+  expect(() => calibrate({ measurements: text, accelerator: core, precision: "fp16" })).toThrow(
+    "no fp16 arithmetic",
   );
   expect(() =>
     calibrate({ measurements: text, accelerator: core, precision: "fp32", testShare: 1 }),

@@ -126,6 +126,19 @@ const machine = (cores: number): ReturnType<typeof defineCluster> =>
     hosts: 1,
   });
 
+test("a core that emulates BF16 is slower for it, and keeps smaller activations", () => {
+  const tiny = defineModel({ layers: 4, hidden: 256, heads: 4, vocab: 1000, context: 128 });
+  const of = (precision: "fp32" | "bf16"): ReturnType<typeof cost> => {
+    const plan = definePlan(tiny, { dp: 4, globalBatch: 16, precision });
+    return cost({ model: tiny, plan, cluster: machine(4) });
+  };
+  const [whole, emulated] = [of("fp32"), of("bf16")];
+  expect(emulated.breakdown.compute).toBeGreaterThan(whole.breakdown.compute);
+  expect(emulated.memory.activations).toBeLessThan(whole.memory.activations);
+  // Products are as fast: no more is lost than the writing out of operands takes.
+  expect(emulated.breakdown.compute).toBeLessThan(2 * whole.breakdown.compute);
+});
+
 test("devices that share cores take the time of their work", () => {
   const tiny = defineModel({ layers: 4, hidden: 256, heads: 4, vocab: 1000, context: 128 });
   const plan = definePlan(tiny, { dp: 4, globalBatch: 16, precision: "fp32" });

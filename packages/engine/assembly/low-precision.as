@@ -80,23 +80,43 @@ export function roundBlocksTo(
   }
 }
 
+/** BF16 of four floats, in the lower half of each lane. */
+// @ts-ignore: decorator
+@inline
+function halves4(x: v128): v128 {
+  const upper = i32x4.shr_u(x, 16);
+  const tie = i32x4.add(v128.and(upper, i32x4.splat(1)), i32x4.splat(0x7fff));
+  const rounded = i32x4.shr_u(i32x4.add(x, tie), 16);
+  // NaN stays NaN, though its highest bits may all be in the half that goes.
+  return v128.bitselect(v128.or(upper, i32x4.splat(0x40)), rounded, f32x4.ne(x, x));
+}
+
 /** out[n] (16 bits each) = the upper half of x's bits, rounded to nearest, ties to even. */
 export function toBf16(x: usize, out: usize, n: i32): void {
-  for (let i = 0; i < n; i++) {
-    const bits = load<u32>(x);
-    const isNaN = (bits & 0x7fffffff) > 0x7f800000;
-    const rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    store<u16>(out, <u16>(isNaN ? (bits >> 16) | 0x40 : rounded));
+  const end = out + ((<usize>(n & -8)) << 1);
+  for (; out < end; out += 16) {
+    const low = halves4(v128.load(x));
+    v128.store(out, i16x8.narrow_i32x4_u(low, halves4(v128.load(x, 16))));
+    x += 32;
+  }
+  for (const last = out + ((<usize>(n & 7)) << 1); out < last; out += 2) {
+    store<u16>(out, <u16>i32x4.extract_lane(halves4(v128.load32_zero(x)), 0));
     x += 4;
-    out += 2;
   }
 }
 
-/** out[n] = float32 of x[n] (16 bits each); `out` lies behind x or apart. */
+/** out[n] = float32 of x[n] (16 bits each), apart from it. */
 export function fromBf16(x: usize, out: usize, n: i32): void {
-  for (let i = 0; i < n; i++) {
+  const zero = i16x8.splat(0);
+  const end = x + ((<usize>(n & -8)) << 1);
+  for (; x < end; x += 16) {
+    const halves = v128.load(x);
+    v128.store(out, i16x8.shuffle(zero, halves, 0, 8, 1, 9, 2, 10, 3, 11));
+    v128.store(out, i16x8.shuffle(zero, halves, 4, 12, 5, 13, 6, 14, 7, 15), 16);
+    out += 32;
+  }
+  for (const last = x + ((<usize>(n & 7)) << 1); x < last; x += 2) {
     store<u32>(out, (<u32>load<u16>(x)) << 16);
-    x += 2;
     out += 4;
   }
 }

@@ -8,6 +8,7 @@ import type { Measured, MeasureSeed } from "./measure-protocol.ts";
 import { gradientOperator, timedOperator } from "./operator-case.ts";
 import { Pool } from "./pool.ts";
 import { createRankMemory } from "./rank-memory.ts";
+import { restOf } from "./resting-tensor.ts";
 import { Tape } from "./tape.ts";
 import { type Tensor, view } from "./tensor.ts";
 
@@ -20,6 +21,8 @@ const seed = workerData as MeasureSeed;
 const { memory, base } = createRankMemory();
 const pool = new Pool(memory, base);
 const kernels = createKernels(memory);
+// Losses and the products that nothing quantises say what activations and matrices of the plan are kept in.
+const narrow = seed.operators.some(({ form }) => form.startsWith("bf16"));
 
 /** Waits until every thread has come this far: they are to disturb one another as ranks do. */
 function meet(): void {
@@ -47,17 +50,19 @@ function cool(warm: Tensor): void {
 
 /** Times a forward operator and its gradients; at most `budget` seconds. */
 function timeForward(operator: Operator, budget: number): Measured {
-  const timed = timedOperator(operator, pool);
+  const timed = timedOperator(operator, { pool, kernels, narrow });
   const times: [number[], number[], number[]] = [[], [], []];
   const end = performance.now() + budget * 1e3;
   for (let run = 0; run < mostRuns && (run < leastRuns || performance.now() < end); run++) {
-    const tape = new Tape(kernels, pool);
+    const tape = new Tape(kernels, pool, true, timed.products);
     cool(timed.input);
     const begin = performance.now();
     const y = timed.run(tape);
+    tape.rest();
     const forward = performance.now();
+    restOf(timed.input);
     if (y.gradient === undefined) {
-      y.gradient = tape.allocate(y.value.dims);
+      y.gradient = tape.activation(y.value.dims);
       view(memory, y.gradient).fill(1e-3);
     }
     cool(y.gradient);
@@ -90,6 +95,7 @@ function timeOptimizer(operator: Operator, budget: number): Measured {
     view(memory, allocated).fill(1e-3);
     return allocated;
   };
+  const half = narrow ? pool.allocateBytes(n * 2) : undefined;
   const tensors = [tensor(), tensor(), tensor(), tensor()] as const;
   const [value, gradient, first, second] = tensors;
   const host =
@@ -110,9 +116,11 @@ function timeOptimizer(operator: Operator, budget: number): Measured {
       update(host.kernels, host.segment);
       host.giveValues(value);
     }
+    if (half !== undefined) kernels.toBf16(value.pointer, half, n);
     if (run > 0) times.push(performance.now() - begin);
   }
   for (const used of tensors) pool.free(used);
+  if (half !== undefined) pool.freeBytes(half, n * 2);
   return [[operator.key, median(times) / 1e3]];
 }
 
@@ -128,10 +136,14 @@ function update(of: Kernels, segment: Omit<Segment, "start" | "count">): void {
   of.adamw(p, g, m, v, value.size, 1e-3, 0.9, 0.95, 1e-8, 0.1, 0.1, 0.1, 1);
 }
 
-const cases = seed.operators.filter(({ pass }) => pass === "forward" || pass === "update");
+// A cast is timed with the product that reads it.
+const [casts, others] = [true, false].map((is) =>
+  seed.operators.filter(({ form }) => form.startsWith("cast-") === is),
+);
+const cases = others!.filter(({ pass }) => pass === "forward" || pass === "update");
 const share = seed.budget / cases.length;
 meet();
 const measured = cases.flatMap((operator) =>
   operator.pass === "update" ? timeOptimizer(operator, share) : timeForward(operator, share),
 );
-parentPort!.postMessage(measured);
+parentPort!.postMessage([...measured, ...casts!.map(({ key }) => [key, 0] as const)]);

@@ -15,41 +15,75 @@ import { residual } from "./operators/residual.ts";
 import { Router } from "./experts/router.ts";
 import { nf4Block, nf4Codebook } from "./packed/nf4.ts";
 import { dynamicMap } from "./packed/packed-scales.ts";
+import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
+import { ProductFormat } from "./product-format.ts";
+import type { Products } from "./products.ts";
+import { RestingTensor } from "./resting-tensor.ts";
 import { type Parameter, type Tape, type Variable, gradientOf } from "./tape.ts";
 import { type Tensor, view } from "./tensor.ts";
 
 /** Records one forward on the tape and returns its output. */
 type OperatorCase = (tape: Tape) => Variable;
 
+/** Where a case is timed. */
+export interface TimingPlace {
+  readonly pool: Pool;
+  readonly kernels: Kernels;
+  /** Whether activations and matrices are kept in BF16. */
+  readonly narrow: boolean;
+}
+
 /** Operands that are not tensors of the case itself. */
 class Operands {
-  readonly #pool: Pool;
+  readonly #place: TimingPlace;
   readonly #rng = createRng(1);
   /** Everything allocated, to be freed when the case has been timed. */
   readonly tensors: Tensor[] = [];
 
-  constructor(pool: Pool) {
-    this.#pool = pool;
+  constructor(place: TimingPlace) {
+    this.#place = place;
   }
 
+  /** An activation. */
   tensor(dims: readonly number[]): Tensor {
-    const tensor = this.#pool.allocate(dims);
+    const { pool, kernels, narrow } = this.#place;
+    return this.#fill(narrow ? new RestingTensor(pool, kernels, dims) : pool.allocate(dims));
+  }
+
+  /** Numbers in float32. */
+  wide(dims: readonly number[]): Tensor {
+    return this.#fill(this.#place.pool.allocate(dims));
+  }
+
+  #fill(tensor: Tensor): Tensor {
     this.tensors.push(tensor);
-    const values = view(this.#pool.memory, tensor);
+    const values = view(this.#place.pool.memory, tensor);
     for (let i = 0; i < values.length; i++) values[i] = this.#rng.float() - 0.5;
     return tensor;
   }
 
-  parameter(dims: readonly number[]): Parameter {
-    return { name: "timed", value: this.tensor(dims), gradient: this.tensor(dims) };
+  vector(size: number): Parameter {
+    return { name: "timed", value: this.wide([size]), gradient: this.wide([size]) };
+  }
+
+  matrix(dims: readonly [number, number]): Parameter {
+    const { kernels, narrow } = this.#place;
+    const gradient = this.wide(dims);
+    if (!narrow) return { name: "timed", value: this.wide(dims), gradient };
+    const { size } = gradient;
+    const half = this.wide([Math.ceil(size / 2)]);
+    kernels.toBf16(gradient.pointer, half.pointer, size);
+    const unpack = (out: number): void => kernels.fromBf16(half.pointer, out, size);
+    return { name: "timed", value: half, gradient, packed: { dims, turned: false, unpack } };
   }
 
   /** Pointer to `count` random i32 in [0, below). */
   ids(count: number, below: number): number {
-    const tensor = this.#pool.allocate([count]);
+    const { pool } = this.#place;
+    const tensor = pool.allocate([count]);
     this.tensors.push(tensor);
-    const ids = new Int32Array(this.#pool.memory.buffer, tensor.pointer, count);
+    const ids = new Int32Array(pool.memory.buffer, tensor.pointer, count);
     for (let i = 0; i < count; i++) ids[i] = this.#rng.integer(below);
     return tensor.pointer;
   }
@@ -60,21 +94,36 @@ export interface TimedOperator {
   readonly run: OperatorCase;
   /** What the operator before it has just written, so that it lies in the caches. */
   readonly input: Tensor;
+  /** For the tape that it is run on. */
+  readonly products: Products;
   /** Gives the operands back. */
   readonly free: () => void;
 }
 
 /** The case of a forward operator; the embedding's input are its tokens, too small to matter. */
-export function timedOperator(operator: Operator, pool: Pool): TimedOperator {
-  const operands = new Operands(pool);
+export function timedOperator(operator: Operator, place: TimingPlace): TimedOperator {
+  const operands = new Operands(place);
   const run = forwardCase(operator, operands);
   return {
     run,
     input: operands.tensors[0]!,
+    products: productsOf(operator, place.narrow),
     free: () => {
-      for (const tensor of operands.tensors) pool.free(tensor);
+      for (const tensor of operands.tensors) {
+        if (tensor instanceof RestingTensor) tensor.free();
+        else place.pool.free(tensor);
+      }
     },
   };
+}
+
+/** How an operator's products are made: their form names what their operands are rounded to. */
+function productsOf({ form }: Operator, narrow: boolean): Products {
+  const storage = narrow ? "bf16" : undefined;
+  if (form.startsWith("fp8")) {
+    return { format: new ProductFormat({ kind: "fp8", scaling: "current" }), storage };
+  }
+  return { format: narrow ? new ProductFormat({ kind: "bf16" }) : undefined, storage };
 }
 
 function forwardCase({ kind, form, shape }: Operator, operands: Operands): OperatorCase {
@@ -83,7 +132,7 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
   switch (kind) {
     case "gemm": {
       const x = operands.tensor([b, d]);
-      const [weight, bias] = [operands.parameter([d, c]), operands.parameter([c])];
+      const [weight, bias] = [operands.matrix([d, c]), operands.vector(c)];
       return (tape) => linear(tape, fresh(x), weight, { bias });
     }
     case "attention": {
@@ -94,7 +143,7 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
     }
     case "norm": {
       const x = operands.tensor([a, b]);
-      const [gain, bias] = [operands.parameter([b]), operands.parameter([b])];
+      const [gain, bias] = [operands.vector(b), operands.vector(b)];
       if (form === "rmsnorm") return (tape) => rmsNorm(tape, fresh(x), gain, { epsilon: 1e-5 });
       return (tape) => layerNorm(tape, fresh(x), gain, bias, { epsilon: 1e-5 });
     }
@@ -118,8 +167,8 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
     }
     case "embedding": {
       const ids = operands.ids(a, c);
-      const table = operands.parameter([c, b]);
-      const positions = operands.parameter([a, b]);
+      const table = operands.matrix([c, b]);
+      const positions = operands.matrix([a, b]);
       return (tape) =>
         embedding(tape, ids, 1, [{ start: 0, count: a }], table, {
           table: positions,
@@ -139,7 +188,7 @@ function forwardCase({ kind, form, shape }: Operator, operands: Operands): Opera
     case "grouped-gemm": {
       // Even load: every expert its share of the rows.
       const x = operands.tensor([Math.max(1, Math.round(b / a)), d]);
-      const weights = Array.from({ length: a }, () => operands.parameter([d, c]));
+      const weights = Array.from({ length: a }, () => operands.matrix([d, c]));
       return (tape) => together(tape, (own) => weights.map((w) => linear(own, fresh(x), w)));
     }
     case "routing": {
@@ -165,11 +214,11 @@ function expansion(
   const [outputs, inputs] = dims;
   const size = outputs * inputs;
   // Four codes to a float of the operand; bits of any kind are codes.
-  const codes = operands.tensor([Math.ceil(size / (form === "expand-nf4" ? 8 : 4))]).pointer;
+  const codes = operands.wide([Math.ceil(size / (form === "expand-nf4" ? 8 : 4))]).pointer;
   const blocks = Math.ceil(size / nf4Block);
-  const scales = operands.tensor([Math.max(outputs, blocks)]).pointer;
-  const tables = operands.tensor([Math.max(nf4Codebook.length, dynamicMap.length)]).pointer;
-  const groups = operands.tensor([Math.ceil(blocks / 256)]).pointer;
+  const scales = operands.wide([Math.max(outputs, blocks)]).pointer;
+  const tables = operands.wide([Math.max(nf4Codebook.length, dynamicMap.length)]).pointer;
+  const groups = operands.wide([Math.ceil(blocks / 256)]).pointer;
   return (tape) => {
     const { kernels } = tape;
     const write = (out: number): void => {

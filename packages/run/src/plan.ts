@@ -1,6 +1,6 @@
 /** The plan section resolved: degrees that fill the cluster, or the planner's answer. */
 import { type Model, type Pipelines, type Plan, definePlan, ranks } from "@trireme/workload";
-import { type Cluster, hostOf } from "@trireme/topology";
+import { type Cluster, emulates, hostOf, peakOf } from "@trireme/topology";
 import type { PlanSection } from "./description.ts";
 import { type Resolution, stated } from "./resolution.ts";
 
@@ -25,10 +25,10 @@ export function resolvePlan(
       : pipelineCount(resolution, written, written.pipelines, cluster.devices);
   if (dp === undefined) return undefined;
   const arithmetic = precisions(cluster);
-  const precision = written.precision ?? (arithmetic.includes("bf16") ? "bf16" : arithmetic[0]!);
+  const chip = hostOf(cluster, 0).accelerator;
+  const precision = written.precision ?? arithmetic.find((p) => !emulates(chip, p))!;
   if (!arithmetic.includes(precision)) {
-    const chip = hostOf(cluster, 0).accelerator.name;
-    const rule = `${chip} does not compute in ${precision}`;
+    const rule = `${chip.name} does not compute in ${precision}`;
     return resolution.problem(
       ["plan", "precision"],
       precision,
@@ -37,9 +37,8 @@ export function resolvePlan(
     );
   }
   const { matrixPrecision } = written;
-  const { name, peak } = hostOf(cluster, 0).accelerator;
-  if (matrixPrecision !== undefined && peak[matrixPrecision] === undefined) {
-    const rule = `${name} does not compute in ${matrixPrecision}`;
+  if (matrixPrecision !== undefined && peakOf(chip, matrixPrecision) === undefined) {
+    const rule = `${chip.name} does not compute in ${matrixPrecision}`;
     return resolution.problem(["plan", "matrixPrecision"], matrixPrecision, rule, "leave it out");
   }
   const plan = resolution.attempt(["plan"], written, () =>
@@ -74,7 +73,7 @@ function askPlanner(
 function precisions(cluster: Cluster): readonly Plan["precision"][] {
   const known = ["bf16", "fp16", "fp32"] as const;
   const common = known.filter((p) =>
-    cluster.pools.every((pool) => pool.host.accelerator.peak[p] !== undefined),
+    cluster.pools.every((pool) => peakOf(pool.host.accelerator, p) !== undefined),
   );
   return common.length === 0 ? ["fp32"] : common;
 }

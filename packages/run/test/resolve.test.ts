@@ -41,6 +41,11 @@ describe("a run that resolves", () => {
     expect(run.plan.precision).toBe("fp32");
   });
 
+  it("computes in what the devices emulate when asked", () => {
+    const { plan } = defineRun(withChanges("plan.precision=bf16", "plan.matrixPrecision=fp8"));
+    expect([plan.precision, plan.matrixPrecision]).toEqual(["bf16", "fp8"]);
+  });
+
   it("says of each derived value where it comes from", () => {
     const from = new Map(run.derived.map((d) => [d.path.join("."), d.from]));
     expect(from.get("model.vocab")).toBe("the tokenizer's vocabulary");
@@ -161,8 +166,12 @@ describe("a run that breaks rules", () => {
       "plan.globalBatch = 6: is not a multiple of dp 2 × microbatch 2 = 4; the nearest is 8",
     ],
     [
-      ["plan.precision=bf16"],
-      'plan.precision = "bf16": cpu-core does not compute in bf16; use fp32',
+      ["plan.precision=fp16"],
+      'plan.precision = "fp16": cpu-core does not compute in fp16; use bf16 or fp32',
+    ],
+    [
+      ["plan.matrixPrecision=fp4"],
+      'plan.matrixPrecision = "fp4": cpu-core does not compute in fp4; leave it out',
     ],
     [["plan.tpp=2"], "plan.tpp: unknown key; did you mean tp?"],
     [["plan.zero=7"], "plan.zero = 7: must be one of 0, 1, 2, 3; did you mean 3?"],

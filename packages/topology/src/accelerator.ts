@@ -36,6 +36,20 @@ export interface Accelerator {
 }
 
 /**
+ * Rate of products in this precision. A CPU emulates BF16 and FP8: operands are rounded, products are in fp32 and at its
+ * rate. Undefined where the part does not compute in the precision at all.
+ */
+export function peakOf(a: Accelerator, precision: Precision): FlopsPerSecond | undefined {
+  return emulates(a, precision) ? a.peak.fp32 : a.peak[precision];
+}
+
+/** Whether products in this precision are computed in fp32, on operands that are rounded to it. */
+export function emulates(a: Accelerator, precision: Precision): boolean {
+  if (a.kind !== "cpu" || a.peak[precision] !== undefined) return false;
+  return precision === "bf16" || precision === "fp8";
+}
+
+/**
  * The accelerator of the catalogue with this name.
  * @throws TriremeError "ACCELERATOR" with the nearest known name.
  */

@@ -1,4 +1,4 @@
-export { type Accelerator, type Precision, accelerator } from "./accelerator.ts";
+export { type Accelerator, type Precision, accelerator, emulates, peakOf } from "./accelerator.ts";
 export { accelerators } from "./catalogue/accelerators.ts";
 export { type Host, type HostOptions, defineHost, host } from "./host.ts";
 export { nicOf, nicsOf, pairLink } from "./host-ways.ts";

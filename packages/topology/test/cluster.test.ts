@@ -5,11 +5,13 @@ import {
   corePeak,
   cpuHost,
   defineCluster,
+  emulates,
   host,
   hostIndex,
   hostOf,
   hosts,
   linkBetween,
+  peakOf,
 } from "@trireme/topology";
 
 test("every accelerator has a name of its own, positive figures and a source", () => {
@@ -89,6 +91,22 @@ test("a core's peak: 3 GHz, 256 bits, two multiply-adds are 96 GFLOP/s, the cata
   expect(corePeak({ clock: 3e9, simd: 256, multiplyAdds: 2 })).toBe(96e9);
   expect(accelerator("cpu-core").peak.fp32).toBeCloseTo(96e9, 0);
   expect(() => corePeak({ clock: 3e9, simd: 100, multiplyAdds: 2 })).toThrow("100 bits");
+});
+
+test("a core emulates BF16 and FP8 at the rate of fp32; other parts compute in what they have", () => {
+  const core = accelerator("cpu-core");
+  for (const precision of ["bf16", "fp8"] as const) {
+    expect(emulates(core, precision)).toBe(true);
+    expect(peakOf(core, precision)).toBe(core.peak.fp32);
+  }
+  for (const precision of ["fp16", "fp4"] as const) {
+    expect(peakOf(core, precision)).toBeUndefined();
+    expect(emulates(core, precision)).toBe(false);
+  }
+  expect(emulates(core, "fp32")).toBe(false);
+  const volta = accelerator("v100-32");
+  expect(peakOf(volta, "bf16")).toBeUndefined();
+  expect(peakOf(volta, "fp16")).toBe(volta.peak.fp16);
 });
 
 test("counts and rates that make no sense are refused", () => {

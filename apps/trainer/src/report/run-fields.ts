@@ -1,7 +1,7 @@
 /** A run in a few lines: what is computed, on what, how it is split. */
 import { formatBytes, formatCount, formatFlopRate } from "@trireme/core";
 import type { ResolvedRun } from "@trireme/run";
-import { hostOf } from "@trireme/topology";
+import { hostOf, peakOf } from "@trireme/topology";
 import { type Plan, microbatches, parameters, ranks } from "@trireme/workload";
 import type { LoadedRun } from "../load-run.ts";
 import type { Texts } from "../texts.ts";
@@ -49,7 +49,7 @@ function machineLine(run: ResolvedRun): string {
 
 function clusterLine({ cluster, plan }: ResolvedRun): string {
   const { accelerator, name } = hostOf(cluster, 0);
-  const peak = accelerator.peak[plan.precision];
+  const peak = peakOf(accelerator, plan.precision);
   const rate = peak === undefined ? "" : `, ${formatFlopRate(peak)} ${plan.precision}`;
   const hosts = `${cluster.hosts} × ${name}`;
   return `${hosts} = ${cluster.devices} × ${accelerator.name} (${formatBytes(accelerator.memory)}${rate})`;

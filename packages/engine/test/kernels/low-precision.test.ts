@@ -63,3 +63,22 @@ test("rows packed as BF16 come back rounded, and the greatest magnitude is found
   const greatest = Math.max(...x.values.map(Math.abs));
   expect(arena.kernels.absMax(x.pointer, n)).toBe(greatest);
 });
+
+test("BF16 keeps NaN and infinity, ties to even and overflow, at every place of a row of any length", () => {
+  const words = [
+    0x7f800001, 0xffffffff, 0x7f800000, 0xff800000, 0x7f7fffff, 0x3f808000, 0x3f818000,
+  ];
+  const wanted = [0x7fc0, 0xffff, 0x7f80, 0xff80, 0x7f80, 0x3f80, 0x3f82];
+  for (let n = 1; n <= 19; n++) {
+    const arena = new Arena();
+    const [x, packed] = [arena.unset(n), arena.unset(n)];
+    const bits = new Uint32Array(x.values.buffer, x.pointer, n);
+    for (let i = 0; i < n; i++) bits[i] = words[(i + n) % words.length]!;
+    arena.kernels.toBf16(x.pointer, packed.pointer, n);
+    const halves = [...new Uint16Array(x.values.buffer, packed.pointer, n)];
+    expect(halves).toEqual(halves.map((_, i) => wanted[(i + n) % words.length]));
+    arena.kernels.fromBf16(packed.pointer, x.pointer, n);
+    expect([...bits]).toEqual(halves.map((half) => half * 2 ** 16));
+    arena.checkGuards();
+  }
+});

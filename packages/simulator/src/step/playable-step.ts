@@ -1,7 +1,7 @@
 /** A step ready to be played, whatever its pipelines, and what is asked of every such step. */
 import { TriremeError } from "@trireme/core";
 import type { Memory } from "@trireme/cost-model";
-import { type Accelerator, type Cluster, hostIndex, hostOf } from "@trireme/topology";
+import { type Accelerator, type Cluster, hostIndex, hostOf, peakOf } from "@trireme/topology";
 import { type Plan, ranks } from "@trireme/workload";
 import type { PlayOptions } from "../program/play-options.ts";
 import type { Program } from "../program/program.ts";
@@ -34,7 +34,7 @@ export function check(plan: Plan, cluster: Cluster): void {
     );
   }
   const device = hostOf(cluster, 0).accelerator;
-  if (device.peak[plan.precision] === undefined) {
+  if (peakOf(device, plan.precision) === undefined) {
     throw new TriremeError(
       "PRECISION",
       `${device.name} has no ${plan.precision} arithmetic; use ${Object.keys(device.peak).join(" or ")}`,

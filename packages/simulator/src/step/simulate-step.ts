@@ -2,7 +2,7 @@
 import type { Seconds } from "@trireme/core";
 import type { Memory } from "@trireme/cost-model";
 import { type Lane, type Timeline, laneCode, lanes, statistics } from "@trireme/timeline";
-import { type Cluster, hostOf } from "@trireme/topology";
+import { type Cluster, hostOf, peakOf } from "@trireme/topology";
 import { type FlopConvention, type Plan, modelFlops, ranks } from "@trireme/workload";
 import { AggregateRecorder, type RankTotals } from "../program/aggregate.ts";
 import { playInto } from "../program/play.ts";
@@ -189,7 +189,7 @@ function summary(o: SimulateOptions, prepared: PlayableStep, sums: Sums): StepSu
 /** FLOPs a second of a device of the plan in its precision, a mean where they differ. */
 function meanPeak(cluster: Cluster, plan: Plan): number {
   const of = (device: number): number =>
-    hostOf(cluster, device).accelerator.peak[plan.precision] ?? 0;
+    peakOf(hostOf(cluster, device).accelerator, plan.precision) ?? 0;
   if (plan.pipelines === undefined) return of(0);
   const count = ranks(plan);
   let sum = 0;
