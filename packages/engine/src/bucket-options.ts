@@ -1,4 +1,5 @@
 import type { Communicator } from "@trireme/collectives";
+import type { GradientBytes } from "./gradient-block.ts";
 import type { HostMemory } from "./host-place.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { ParameterSpec } from "./parameter.ts";
@@ -16,8 +17,10 @@ export interface BucketOptions {
   readonly zero: 0 | 1 | 2 | 3;
   /** Tensor-parallel ranks whose gradients are parts of a sum too; undefined where they are whole. */
   readonly partial: Communicator | undefined;
-  /** Gradients travel between replicas as BF16. */
-  readonly compressed?: boolean;
+  /** Of a gradient where it is added to; default 4, float32. */
+  readonly gradientBytes?: GradientBytes;
+  /** Of a gradient between replicas; default as where it is added to. */
+  readonly reducedBytes?: GradientBytes;
   /** Every replica gets the sum of all gradients, not of its segment alone. */
   readonly wholeSums?: boolean;
   /** Used in BF16, and updated as masters in float32. */

@@ -1,4 +1,5 @@
 import type { Bucket } from "./bucket.ts";
+import { type Gradients, gradientPart } from "./gradient-block.ts";
 import type { ParameterSpec } from "./parameter.ts";
 import { type Range, partDims } from "./slice.ts";
 import type { PackedValues, Parameter } from "./tape.ts";
@@ -41,8 +42,8 @@ export class BucketParameter implements Parameter {
     return { dims, turned: false, unpack: (out) => halves.unpack(offset, size, out) };
   }
 
-  get gradient(): Tensor {
-    return this.#at(this.#bucket.gradients);
+  get gradient(): Gradients {
+    return gradientPart(this.#bucket.gradients.whole, this.offset, this.size);
   }
 
   /** The elements that this rank updates, counted from the beginning of the bucket's segment. */

@@ -6,14 +6,10 @@
  */
 import type { Communicator, Work } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
+import { BucketGradients } from "./bucket-gradients.ts";
 import type { BucketOptions } from "./bucket-options.ts";
 import { BucketParameter } from "./bucket-parameter.ts";
-import {
-  afterwards,
-  allReduceBf16,
-  allReduceFloat32,
-  reduceScatterBf16,
-} from "./gradient-reduction.ts";
+import type { Gradients } from "./gradient-block.ts";
 import { HalfValues } from "./half-values.ts";
 import { HostPlace } from "./host-place.ts";
 import type { Kernels } from "./kernels/kernels.ts";
@@ -29,7 +25,7 @@ export interface Segment {
   /** Elements. */
   readonly count: number;
   readonly value: Tensor;
-  readonly gradient: Tensor;
+  readonly gradient: Gradients;
   readonly firstMoment: Tensor;
   readonly secondMoment: Tensor;
 }
@@ -60,9 +56,9 @@ export class Bucket {
   readonly speaks: boolean;
   /** Working values, where the segment's are their masters. */
   readonly halves: HalfValues | undefined;
+  readonly gradients: BucketGradients;
   readonly #options: BucketOptions;
   #values: Tensor | undefined;
-  #gradients: Tensor | undefined;
 
   constructor(options: BucketOptions) {
     const { pool, specs, replicas, zero, seed } = options;
@@ -96,7 +92,7 @@ export class Bucket {
     this.host =
       host === undefined || frozen
         ? undefined
-        : new HostPlace(host, pool.memory, { start, value }, this.halves);
+        : new HostPlace(host, pool.memory, { start, value, ...options }, this.halves);
     const isApart = zero === 3 || this.halves !== undefined;
     if (isApart) {
       const isElsewhere = this.host !== undefined && this.halves !== undefined;
@@ -105,12 +101,10 @@ export class Bucket {
       pool.free(values);
     }
     this.#values = isApart ? undefined : values;
-    const gradients = zero < 2 && !frozen ? this.#block(this.size) : undefined;
-    this.#gradients = gradients;
-    const own = (): Tensor => (frozen ? nothing : this.#block(count));
-    const gradient = gradients === undefined ? own() : part(gradients, start, count);
-    const moment = (): Tensor => (this.host === undefined ? own() : nothing);
+    this.gradients = new BucketGradients(options, this.size, { start, count });
+    const moment = (): Tensor => (frozen || this.host !== undefined ? nothing : this.#block(count));
     const [firstMoment, secondMoment] = [moment(), moment()];
+    const gradient = this.gradients.own;
     this.segment = { start, count, value, gradient, firstMoment, secondMoment };
     this.place = this.host ?? { pool, kernels: options.kernels, segment: this.segment };
   }
@@ -119,24 +113,6 @@ export class Bucket {
   get values(): Tensor {
     if (this.#values === undefined) throw new Error(`${this.#name} is sharded`);
     return this.#values;
-  }
-
-  /** The gradients that backward adds to. */
-  get gradients(): Tensor {
-    if (this.#gradients === undefined) throw new Error(`${this.#name} takes no gradients now`);
-    return this.#gradients;
-  }
-
-  /** Clears what the last step left. */
-  beginStep(): void {
-    const { pool } = this.#options;
-    for (const block of new Set([this.#gradients ?? this.segment.gradient, this.segment.gradient]))
-      view(pool.memory, block).fill(0);
-  }
-
-  /** Makes room for gradients where none is kept between steps. */
-  openGradients(): void {
-    this.#gradients ??= this.#block(this.size);
   }
 
   /** Whether there are only the own segment's values now. */
@@ -167,61 +143,9 @@ export class Bucket {
     this.#values = undefined;
   }
 
-  /** Starts to sum the gradients over the replicas, to the whole or to the own segment. */
-  reduce(): Work {
-    this.openGradients();
-    return this.#sum(this.gradients, this.segment.gradient);
-  }
-
-  /**
-   * Starts to sum the gradients of one backward, and adds the sum to the own segment's when the work is
-   * waited for: the whole gradients are gone then (ZeRO 2 and 3).
-   */
-  addReduced(): Work {
-    const { pool, kernels } = this.#options;
-    const { gradient } = this.segment;
-    const whole = this.gradients;
-    const sum = pool.allocate(gradient.dims);
-    this.#gradients = undefined;
-    return afterwards(this.#sum(whole, sum), () => {
-      kernels.accumulate(sum.pointer, gradient.pointer, gradient.size);
-      pool.free(sum);
-      pool.free(whole);
-    });
-  }
-
-  #sum(whole: Tensor, segment: Tensor): Work {
-    const { replicas, zero, pool, kernels, wholeSums } = this.#options;
-    const { start } = this.segment;
-    const all = zero === 0 || wholeSums === true;
-    const reduction = { pool, kernels, replicas, whole, segment, start };
-    if (this.#compresses) return all ? allReduceBf16(reduction) : reduceScatterBf16(reduction);
-    if (all) return allReduceFloat32(reduction);
-    return replicas.reduceScatter(view(pool.memory, whole), view(pool.memory, segment));
-  }
-
   /** Bytes of the whole values. */
   get bytes(): Bytes {
     return this.size * (this.halves === undefined ? 4 : 2);
-  }
-
-  /** Bytes of the gradients that replicas exchange. */
-  get reducedBytes(): Bytes {
-    return this.size * (this.#compresses ? 2 : 4);
-  }
-
-  get #compresses(): boolean {
-    return this.#options.compressed === true && this.#options.replicas.ranks > 1;
-  }
-
-  /** After the reduction: frees what is no longer needed, and completes gradients that are parts. */
-  settle(): void {
-    const { zero, pool, partial } = this.#options;
-    if (zero >= 2 && this.#gradients !== undefined) {
-      pool.free(this.#gradients);
-      this.#gradients = undefined;
-    }
-    partial?.allReduce(view(pool.memory, this.segment.gradient)).wait();
   }
 
   /** Whether replicas update segments of values that all of them keep (ZeRO 1 and 2). */

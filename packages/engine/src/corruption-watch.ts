@@ -2,6 +2,7 @@
  * Silent data corruption on a rank: done where an injector says, and looked for where a product or a
  * gradient shows it. When and what are decisions of `@trireme/fault-tolerance`.
  */
+import { fromBf16 } from "@trireme/collectives";
 import { type Seconds, TriremeError } from "@trireme/core";
 import {
   CorruptionInjector,
@@ -12,6 +13,7 @@ import {
   firstNonFinite,
 } from "@trireme/fault-tolerance";
 import type { Bucket } from "./bucket.ts";
+import { gradientElements } from "./gradient-block.ts";
 import { type Tensor, view } from "./tensor.ts";
 
 /** What is done to tensors, and what is looked for. */
@@ -71,7 +73,7 @@ export class CorruptionWatch {
   /** A product has been made. */
   product({ weight, x, w, y, shape }: WatchedProduct): void {
     const { m, k, n } = shape;
-    this.#visit("gemm-output", y, 2 * m * k * n);
+    this.#visit("gemm-output", view(this.#memory, y), 2 * m * k * n);
     if (!this.#checks || w === undefined) return;
     const values = (tensor: Tensor): Float32Array => view(this.#memory, tensor);
     const { ok, rows, columns } = checkMatmul(values(x), values(w), values(y), shape);
@@ -83,42 +85,44 @@ export class CorruptionWatch {
   }
 
   /** Gradients are about to be summed over the replicas. */
-  gradients(bucket: Bucket): void {
-    this.#visit("gradient", bucket.gradients, bucket.size);
+  gradients({ gradients, size, parameters }: Bucket): void {
+    const values = gradientElements(this.#memory, gradients.whole);
+    this.#visit("gradient", values, size);
     if (!this.#guards) return;
-    const values = view(this.#memory, bucket.gradients);
-    const at = firstNonFinite(values);
+    const at = firstNonFinite(values, formatOf(values));
     if (at < 0) return;
-    const name = bucket.parameters.findLast(({ offset }) => offset <= at)?.name;
-    throw new TriremeError("CORRUPTION", `the gradient of ${name} holds ${values[at]}`);
+    const name = parameters.findLast(({ offset }) => offset <= at)?.name;
+    const value =
+      values instanceof Uint16Array ? fromBf16(values.subarray(at, at + 1))[0] : values[at];
+    throw new TriremeError("CORRUPTION", `the gradient of ${name} holds ${value}`);
   }
 
   /** The optimizer has updated the rank's segment. */
   updated({ segment, place }: Bucket): void {
     const { value, firstMoment, secondMoment } = place.segment;
     // Where the rank has values of its own, they are what is struck, whatever was updated elsewhere.
-    if (segment.value.size > 0) this.#visit("weight", segment.value, segment.count);
-    else this.#visit("weight", value, segment.count, place.pool.memory);
+    const { memory } = place.pool;
+    const held = segment.value.size > 0 ? view(this.#memory, segment.value) : view(memory, value);
+    this.#visit("weight", held, segment.count);
     for (const moment of [firstMoment, secondMoment]) {
-      this.#visit("optimizer-state", moment, moment.size, place.pool.memory);
+      this.#visit("optimizer-state", view(memory, moment), moment.size);
     }
   }
 
-  #visit(
-    target: CorruptionTarget,
-    tensor: Tensor,
-    flops: number,
-    memory: WebAssembly.Memory = this.#memory,
-  ): void {
+  #visit(target: CorruptionTarget, values: Float32Array | Uint16Array, flops: number): void {
     if (this.#injector === undefined) return;
     const now = this.#now();
     const work = this.#perFlop ? flops : now - this.#last;
     this.#last = now;
-    const { size } = tensor;
-    const visit = { device: this.#rank, target, size, format: "float32", work } as const;
+    const [size, format] = [values.length, formatOf(values)];
+    const visit = { device: this.#rank, target, size, format, work } as const;
     const corruption = this.#injector.visit(visit);
     if (corruption === undefined) return;
-    applyCorruption(view(memory, tensor), corruption);
+    applyCorruption(values, corruption);
     this.#strikes++;
   }
+}
+
+function formatOf(values: Float32Array | Uint16Array): "float32" | "bfloat16" {
+  return values instanceof Uint16Array ? "bfloat16" : "float32";
 }

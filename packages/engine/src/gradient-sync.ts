@@ -3,10 +3,15 @@ import type { Communicator } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
 import type { Bucket } from "./bucket.ts";
 import type { CommunicatorGroups } from "./communicator-groups.ts";
-import type { Kernels } from "./kernels/kernels.ts";
+import {
+  type GradientPlace,
+  addGradients,
+  copyGradients,
+  gradientBytes,
+  gradientElements,
+} from "./gradient-block.ts";
 import type { RankLayout } from "./rank-layout.ts";
 import type { StageWeights } from "./stage-weights.ts";
-import { view } from "./tensor.ts";
 
 /** Another bucket that holds the same table: on this rank, or at the other rank of a pair. */
 export type Tie =
@@ -33,15 +38,15 @@ export function tiesOf(
 }
 
 /** Adds up the gradients of the two uses of a tied table; returns the bytes that it moved. */
-export function reduceTied(memory: WebAssembly.Memory, kernels: Kernels, tie: Tie): Bytes {
+export function reduceTied(place: GradientPlace, tie: Tie): Bytes {
   if (tie.kind === "pair") {
     const { gradient } = tie.bucket.segment;
-    tie.pair.allReduce(view(memory, gradient)).wait();
-    return gradient.size * 4;
+    tie.pair.allReduce(gradientElements(place.pool.memory, gradient)).wait();
+    return gradientBytes(gradient);
   }
   const [embedding, head] = [tie.embedding.segment.gradient, tie.head.segment.gradient];
-  kernels.accumulate(head.pointer, embedding.pointer, head.size);
-  kernels.copy(embedding.pointer, head.pointer, head.size);
+  addGradients(place, head, embedding);
+  copyGradients(place, embedding, head);
   return 0;
 }
 
@@ -49,15 +54,9 @@ export function reduceTied(memory: WebAssembly.Memory, kernels: Kernels, tie: Ti
  * The Euclidean norm of the whole model's gradient: every parameter counted once, summed in double
  * precision in the order of the ranks, so that all ranks clip by the same factor.
  */
-export function gradientNorm(
-  kernels: Kernels,
-  buckets: readonly Bucket[],
-  all: Communicator,
-): number {
+export function gradientNorm(buckets: readonly Bucket[], all: Communicator): number {
   let squares = 0;
-  for (const { speaks, segment } of buckets) {
-    if (speaks) squares += kernels.sumSquares(segment.gradient.pointer, segment.gradient.size);
-  }
+  for (const { speaks, gradients } of buckets) if (speaks) squares += gradients.squares;
   const parts = new Float64Array(all.ranks);
   // The communicator carries 32-bit numbers: a double travels as two of them.
   const mine = new Int32Array(Float64Array.of(squares).buffer);

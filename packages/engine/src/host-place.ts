@@ -7,6 +7,8 @@
 import { copyBytes } from "@trireme/collectives/node";
 import type { Bytes, Seconds } from "@trireme/core";
 import type { Bucket, Segment, UpdatePlace } from "./bucket.ts";
+import type { BucketOptions } from "./bucket-options.ts";
+import { type Gradients, allocateGradients } from "./gradient-block.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { HalfValues } from "./half-values.ts";
 import { Pool } from "./pool.ts";
@@ -55,10 +57,10 @@ export class HostPlace implements UpdatePlace {
   constructor(
     host: HostMemory,
     device: WebAssembly.Memory,
-    own: Pick<Segment, "start" | "value">,
+    own: Pick<Segment, "start" | "value"> & Pick<BucketOptions, "gradientBytes">,
     halves?: HalfValues,
   ) {
-    const { start, value } = own;
+    const { start, value, gradientBytes = 4 } = own;
     const { pool, kernels } = host.for(4 * value.size * 4);
     [this.pool, this.kernels] = [pool, kernels];
     this.#device = device;
@@ -72,7 +74,7 @@ export class HostPlace implements UpdatePlace {
       start,
       count: value.size,
       value: block(),
-      gradient: block(),
+      gradient: allocateGradients(pool, value.size, gradientBytes),
       firstMoment: block(),
       secondMoment: block(),
     };
@@ -80,7 +82,7 @@ export class HostPlace implements UpdatePlace {
   }
 
   /** Copies the gradients, summed, to the host. */
-  takeGradients(gradient: Tensor): Bytes {
+  takeGradients(gradient: Gradients): Bytes {
     return copy(this.#device, gradient, this.pool.memory, this.segment.gradient);
   }
 
@@ -130,11 +132,11 @@ export function moveState(
 /** Returns the bytes that it copied. */
 function copy(
   source: WebAssembly.Memory,
-  from: Tensor,
+  from: Tensor | Gradients,
   target: WebAssembly.Memory,
-  to: Tensor,
+  to: Tensor | Gradients,
 ): Bytes {
-  const bytes = from.size * 4;
+  const bytes = from.size * ("each" in from ? from.each : 4);
   const values = new Uint8Array(source.buffer, from.pointer, bytes);
   copyBytes(new Uint8Array(target.buffer, to.pointer, bytes), 0, values);
   return bytes;

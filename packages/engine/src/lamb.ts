@@ -7,6 +7,7 @@
  */
 import type { Communicator } from "@trireme/collectives";
 import type { Bucket } from "./bucket.ts";
+import { gradientPart, readGradients } from "./gradient-block.ts";
 import type { AdamOptions } from "./optimizer.ts";
 
 /** Of each parameter of a bucket in turn: squares of values, and of directions. */
@@ -31,22 +32,25 @@ export function lambMoments(
     const sums = pool.scratch(length * 8);
     new Float64Array(pool.memory.buffer, sums, length).fill(0);
     parameters.forEach((parameter, i) => {
-      const { start: from, count } = parameter.updated;
+      const { start, count } = parameter.updated;
       if (count === 0) return;
-      kernels.lambMoments(
-        segment.value.pointer + from * 4,
-        segment.gradient.pointer + from * 4,
-        segment.firstMoment.pointer + from * 4,
-        segment.secondMoment.pointer + from * 4,
-        count,
-        beta1,
-        beta2,
-        epsilon,
-        parameter.spec.decays ? options.weightDecay : 0,
-        ...corrections,
-        gradientScale,
-        sums + i * 16,
-      );
+      readGradients(place, gradientPart(segment.gradient, start, count), (gradients, at, some) => {
+        const from = (start + at) * 4;
+        kernels.lambMoments(
+          segment.value.pointer + from,
+          gradients,
+          segment.firstMoment.pointer + from,
+          segment.secondMoment.pointer + from,
+          some,
+          beta1,
+          beta2,
+          epsilon,
+          parameter.spec.decays ? options.weightDecay : 0,
+          ...corrections,
+          gradientScale,
+          sums + i * 16,
+        );
+      });
     });
     // The scratch is the next bucket's, too.
     const squares = new Float64Array(length);

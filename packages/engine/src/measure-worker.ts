@@ -97,7 +97,8 @@ function timeOptimizer(operator: Operator, budget: number): Measured {
   };
   const half = narrow ? pool.allocateBytes(n * 2) : undefined;
   const tensors = [tensor(), tensor(), tensor(), tensor()] as const;
-  const [value, gradient, first, second] = tensors;
+  const [value, { pointer }, first, second] = tensors;
+  const gradient = { pointer, size: n, each: 4 } as const;
   const host =
     operator.form === "adamw-host"
       ? new HostPlace(new HostMemory(createKernels), memory, { start: 0, value })

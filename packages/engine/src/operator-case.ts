@@ -15,6 +15,7 @@ import { residual } from "./operators/residual.ts";
 import { Router } from "./experts/router.ts";
 import { nf4Block, nf4Codebook } from "./packed/nf4.ts";
 import { dynamicMap } from "./packed/packed-scales.ts";
+import type { Gradients } from "./gradient-block.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
 import { ProductFormat } from "./product-format.ts";
@@ -64,16 +65,18 @@ class Operands {
   }
 
   vector(size: number): Parameter {
-    return { name: "timed", value: this.wide([size]), gradient: this.wide([size]) };
+    const gradient = gradientsAt(this.wide([size]));
+    return { name: "timed", value: this.wide([size]), gradient };
   }
 
   matrix(dims: readonly [number, number]): Parameter {
     const { kernels, narrow } = this.#place;
-    const gradient = this.wide(dims);
+    const values = this.wide(dims);
+    const gradient = gradientsAt(values);
     if (!narrow) return { name: "timed", value: this.wide(dims), gradient };
-    const { size } = gradient;
+    const { size } = values;
     const half = this.wide([Math.ceil(size / 2)]);
-    kernels.toBf16(gradient.pointer, half.pointer, size);
+    kernels.toBf16(values.pointer, half.pointer, size);
     const unpack = (out: number): void => kernels.fromBf16(half.pointer, out, size);
     return { name: "timed", value: half, gradient, packed: { dims, turned: false, unpack } };
   }
@@ -87,6 +90,11 @@ class Operands {
     for (let i = 0; i < count; i++) ids[i] = this.#rng.integer(below);
     return tensor.pointer;
   }
+}
+
+/** Gradients in float32: a profile tells no others apart. */
+function gradientsAt({ pointer, size }: Tensor): Gradients {
+  return { pointer, size, each: 4 };
 }
 
 /** A forward operator ready to be timed. */

@@ -1,5 +1,6 @@
 /** AdamW with decoupled weight decay (Loshchilov, Hutter, 2019) over what a rank updates. */
 import type { Bucket } from "./bucket.ts";
+import { gradientPart, readGradients } from "./gradient-block.ts";
 
 /** The constants of Adam and what is built on it. */
 export interface AdamOptions {
@@ -33,23 +34,26 @@ export function adamw(
   const { kernels, segment } = bucket.place;
   const { value, gradient, firstMoment, secondMoment } = segment;
   for (const parameter of bucket.parameters) {
-    const { start: from, count } = parameter.updated;
+    const { start, count } = parameter.updated;
     if (count === 0) continue;
-    kernels.adamw(
-      value.pointer + from * 4,
-      gradient.pointer + from * 4,
-      firstMoment.pointer + from * 4,
-      secondMoment.pointer + from * 4,
-      count,
-      learningRate,
-      beta1,
-      beta2,
-      epsilon,
-      parameter.spec.decays ? weightDecay : 0,
-      correction1,
-      correction2,
-      gradientScale,
-    );
+    readGradients(bucket.place, gradientPart(gradient, start, count), (gradients, at, some) => {
+      const from = (start + at) * 4;
+      kernels.adamw(
+        value.pointer + from,
+        gradients,
+        firstMoment.pointer + from,
+        secondMoment.pointer + from,
+        some,
+        learningRate,
+        beta1,
+        beta2,
+        epsilon,
+        parameter.spec.decays ? weightDecay : 0,
+        correction1,
+        correction2,
+        gradientScale,
+      );
+    });
   }
 }
 

@@ -10,8 +10,10 @@ import {
   flatRegions,
   intersectRegions,
 } from "@trireme/checkpoint";
+import { fromBf16 } from "@trireme/collectives";
 import { copyBytes } from "@trireme/collectives/node";
 import type { Bucket, Segment } from "./bucket.ts";
+import { gradientElements } from "./gradient-block.ts";
 import { type Range, type Slice, partDims } from "./slice.ts";
 import { elements } from "./tensor.ts";
 
@@ -55,22 +57,15 @@ export function isOptimizerState(name: string): boolean {
 }
 
 /** The parts of a bucket's parameters within a range of its flat block, of one kind. */
-export function partsIn(
-  { parameters, segment: own, place, memory: device }: Bucket,
-  kind: TensorKind,
-  { start, count }: Range,
-): HeldPart[] {
-  // Gradients come to an update's place for the update only; all else is whole there.
-  const [segment, memory] =
-    kind === "gradient" ? [own, device] : [place.segment, place.pool.memory];
-  const block = segment[kind];
-  if (block.size === 0) return [];
-  return parameters.flatMap(({ spec: { name, dims, slice }, offset, size }) => {
+export function partsIn(bucket: Bucket, kind: TensorKind, { start, count }: Range): HeldPart[] {
+  const block = bytesOf(bucket, kind);
+  const first = bucket.segment.start;
+  if (block.byteLength === 0) return [];
+  return bucket.parameters.flatMap(({ spec: { name, dims, slice }, offset, size }) => {
     const begin = Math.max(offset, start);
     const end = Math.min(offset + size, start + count);
     if (begin >= end) return [];
-    const at = block.pointer + (begin - segment.start) * 4;
-    const bytes = new Uint8Array(memory.buffer, at, (end - begin) * 4);
+    const bytes = block.subarray((begin - first) * 4, (end - first) * 4);
     const from = begin - offset;
     const shape = partDims(dims, slice);
     return [
@@ -83,6 +78,19 @@ export function partsIn(
       },
     ];
   });
+}
+
+/** What a bucket's segment holds of a kind, in float32: where it lies or, of gradients in BF16, a copy. */
+function bytesOf({ segment, place, memory }: Bucket, kind: TensorKind): Uint8Array {
+  if (kind !== "gradient") {
+    const { pointer, size } = place.segment[kind];
+    return new Uint8Array(place.pool.memory.buffer, pointer, size * 4);
+  }
+  // Gradients come to an update's place for the update only.
+  const values = gradientElements(memory, segment.gradient);
+  const { buffer, byteOffset, byteLength } =
+    values instanceof Uint16Array ? fromBf16(values) : values;
+  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 /** The range of a bucket's flat block that its segment is. */

@@ -10,6 +10,7 @@ import { LayerRouters } from "./experts/layer-routers.ts";
 import type { RouterOptions } from "./experts/router.ts";
 import { DelayedScaling } from "./delayed-scaling.ts";
 import { generate, type GenerateOptions } from "./generate.ts";
+import { gradientBytes } from "./gradient-block.ts";
 import { type Tie, gradientNorm, reduceTied, tiesOf } from "./gradient-sync.ts";
 import { type HostMemory, moveState } from "./host-place.ts";
 import type { Kernels } from "./kernels/kernels.ts";
@@ -207,15 +208,15 @@ export class Rank {
    */
   train(batch: Int32Array, update: number, learningRate: number): RankStep {
     const { spans, buckets } = this;
-    const { kernels, communicator, host, now } = this.#options;
+    const { communicator, host, now } = this.#options;
     spans.clear();
     this.#tokens.load(batch);
-    for (const bucket of buckets) bucket.beginStep();
+    for (const bucket of buckets) bucket.gradients.beginStep();
     this.#delayed?.beginStep();
     const lossSum = this.#player.train(this.#actions);
-    for (const bucket of buckets) bucket.settle();
+    for (const bucket of buckets) bucket.gradients.settle();
     this.#tie();
-    const norm = this.#timed("NORM", 8, () => gradientNorm(kernels, buckets, communicator));
+    const norm = this.#timed("NORM", 8, () => gradientNorm(buckets, communicator));
     moveState("TO_HOST", buckets, spans, now);
     const place = host === undefined ? "UPDATE" : "HOST_UPDATE";
     const timed: WeightUpdate["timed"] = (action, bytes, what) =>
@@ -279,10 +280,9 @@ export class Rank {
 
   /** Sums the gradients of tied tables, of both copies. */
   #tie(): void {
-    const { kernels, pool } = this.#options;
     for (const tie of this.#ties) {
-      const bytes = 4 * (tie.kind === "pair" ? tie.bucket : tie.head).segment.gradient.size;
-      this.#timed("TIED", bytes, () => reduceTied(pool.memory, kernels, tie));
+      const bytes = gradientBytes((tie.kind === "pair" ? tie.bucket : tie.head).segment.gradient);
+      this.#timed("TIED", bytes, () => reduceTied(this.#options, tie));
     }
   }
 

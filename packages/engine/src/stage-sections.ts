@@ -57,7 +57,7 @@ export class StageSections {
 
   /** Makes room for the gradients of a section. */
   open(section: number): void {
-    for (const bucket of this.#trained(section)) bucket.openGradients();
+    for (const bucket of this.#trained(section)) bucket.gradients.open();
   }
 
   /** Begins to add a section's gradients, over the replicas, to the rank's share, and frees them then. */
@@ -65,9 +65,9 @@ export class StageSections {
     this.settle();
     const buckets = this.#trained(section);
     for (const bucket of buckets) this.#options.watch?.gradients(bucket);
-    const bytes = buckets.reduce((all, { reducedBytes }) => all + reducedBytes, 0);
+    const bytes = buckets.reduce((all, { gradients }) => all + gradients.reducedBytes, 0);
     this.#summing = this.#options.follow("REDUCE_GRAD", bytes, () =>
-      buckets.map((bucket) => bucket.addReduced()),
+      buckets.map((bucket) => bucket.gradients.addReduced()),
     );
   }
 

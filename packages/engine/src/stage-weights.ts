@@ -18,7 +18,15 @@ import type { Parameter } from "./tape.ts";
 /** What the weights of a stage are made of. */
 export interface StageWeightsOptions extends Pick<
   BucketOptions,
-  "narrow" | "replicas" | "zero" | "seed" | "kernels" | "compressed" | "wholeSums" | "host"
+  | "narrow"
+  | "replicas"
+  | "zero"
+  | "seed"
+  | "kernels"
+  | "gradientBytes"
+  | "reducedBytes"
+  | "wholeSums"
+  | "host"
 > {
   readonly pool: Pool;
   readonly specs: readonly ParameterSpec[];
@@ -125,14 +133,7 @@ export class StageWeights {
     );
     this.states = make(states, { frozen: true, zero: 0 });
     this.table = trained.find(({ parameters }) => parameters[0]?.name === tiedTable);
-    this.#staged =
-      staged &&
-      new StagedSums(
-        { ...staged, ...options, compressed: options.compressed === true },
-        trained,
-        partial,
-        tensor,
-      );
+    this.#staged = staged && new StagedSums({ ...staged, ...options }, trained, partial, tensor);
     this.sections =
       sections &&
       new StageSections({
@@ -177,13 +178,13 @@ export class StageWeights {
 
   /** Makes room for the gradients of a backward. */
   openGradients(): void {
-    for (const bucket of this.buckets) bucket.openGradients();
+    for (const bucket of this.buckets) bucket.gradients.open();
   }
 
   /** Starts to sum the gradients over the replicas. */
   reduce(): readonly Work[] {
     if (this.#staged !== undefined) return this.#staged.reduce();
-    return this.buckets.map((bucket) => bucket.reduce());
+    return this.buckets.map((bucket) => bucket.gradients.reduce());
   }
 
   /** What is sharded outside of use. */

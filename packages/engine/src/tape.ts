@@ -4,6 +4,7 @@
  * gradient of its weights, which nobody waits for. A zero-bubble schedule runs the halves at
  * different times (Qi et al., Zero Bubble Pipeline Parallelism, 2024); others run them together.
  */
+import type { Gradients } from "./gradient-block.ts";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
 import type { Products } from "./products.ts";
@@ -30,7 +31,7 @@ export interface Variable {
 export interface Parameter {
   readonly name: string;
   readonly value: Tensor;
-  readonly gradient: Tensor;
+  readonly gradient: Gradients;
   /** Not trained: it has no gradient to be read or added to. */
   readonly frozen?: boolean;
   /** Of a matrix in fewer bits, which has no value to be read. */

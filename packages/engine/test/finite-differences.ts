@@ -43,11 +43,16 @@ export class Bench {
 
   parameter(dims: readonly number[], spread = 0.5): Parameter {
     const value = this.tensor(dims, spread);
-    const gradient = this.pool.allocate(dims);
-    this.values(gradient).fill(0);
+    const { pointer, size } = this.pool.allocate(dims);
+    const gradient = { pointer, size, each: 4 } as const;
+    this.gradientOf(gradient).fill(0);
     const parameter = { name: `p${this.parameters.length}`, value, gradient };
     this.parameters.push(parameter);
     return parameter;
+  }
+
+  gradientOf({ pointer, size }: Parameter["gradient"]): Float32Array {
+    return new Float32Array(this.pool.memory.buffer, pointer, size);
   }
 
   ids(values: readonly number[]): number {
@@ -79,7 +84,7 @@ export class Bench {
     }
     const taken = [
       ...this.inputs.map((x) => [x.value, this.values(x.gradient!).slice()] as const),
-      ...this.parameters.map((p) => [p.value, this.values(p.gradient).slice()] as const),
+      ...this.parameters.map((p) => [p.value, this.gradientOf(p.gradient).slice()] as const),
     ];
     const loss = (): number => {
       const again = run();

@@ -1,3 +1,4 @@
+import { addTo } from "../add-gradient.ts";
 import type { Range } from "../slice.ts";
 import { type Parameter, type Tape, type Variable, gradientOf } from "../tape.ts";
 import { matrixDims } from "../tensor.ts";
@@ -24,7 +25,7 @@ export function addBiasColumns(tape: Tape, y: Variable, bias: Parameter, columns
     weight: () => {
       lend((row, part) => {
         kernels.biasGradient(gradientOf(y).pointer, row, rows, width);
-        kernels.accumulate(part, bias.gradient.pointer, count);
+        addTo(tape, bias, (gradient) => kernels.accumulate(part, gradient, count));
       });
     },
   });

@@ -1,3 +1,4 @@
+import { addTo } from "../add-gradient.ts";
 import { lendValues } from "../lend-values.ts";
 import type { Range } from "../slice.ts";
 import type { Parameter, Tape, Variable } from "../tape.ts";
@@ -57,15 +58,56 @@ export function embedding(
     weight: () => {
       if (table.frozen === true) return;
       const dy = gradientOf(y).pointer;
-      const dplaces = positions?.learns === true ? positions.table.gradient.pointer : 0;
-      const drows = table.gradient.pointer;
-      each((count, start, row) => {
-        const [ids, at] = [tokens + row * 4, dy + row * width * 4];
-        kernels.embeddingBackward(ids, at, drows, placed(dplaces, start), 1, count, width);
+      lendRowGradients(tape, table, tokens, y.value.dims[0]!, (own, drows) => {
+        const add = (dplaces: number): void => {
+          each((count, start, row) => {
+            const [ids, at] = [own + row * 4, dy + row * width * 4];
+            kernels.embeddingBackward(ids, at, drows, placed(dplaces, start), 1, count, width);
+          });
+        };
+        if (positions?.learns === true) addTo(tape, positions.table, add);
+        else add(0);
       });
     },
     spent: () => [y.value],
     kept: () => [y.gradient],
   });
   return y;
+}
+
+/**
+ * Lends the gradients of a table in float32: where they lie or, of those in BF16, the rows of the tokens
+ * alone, and then as `ids` where each token's row is among them.
+ */
+function lendRowGradients(
+  { pool, kernels }: Tape,
+  table: Parameter,
+  tokens: number,
+  count: number,
+  use: (ids: number, rows: number) => void,
+): void {
+  const { pointer, each } = table.gradient;
+  if (each === 4) {
+    use(tokens, pointer);
+    return;
+  }
+  const width = (table.packed ?? table.value).dims[1]!;
+  const places = new Map<number, number>();
+  const ids = pool.allocate([count]);
+  const { buffer } = pool.memory;
+  const own = new Int32Array(buffer, ids.pointer, count);
+  new Int32Array(buffer, tokens, count).forEach((token, i) => {
+    if (token >= 0 && !places.has(token)) places.set(token, places.size);
+    own[i] = token < 0 ? token : places.get(token)!;
+  });
+  const rows = pool.allocate([places.size, width]);
+  for (const [token, place] of places) {
+    kernels.fromBf16(pointer + token * width * 2, rows.pointer + place * width * 4, width);
+  }
+  use(ids.pointer, rows.pointer);
+  for (const [token, place] of places) {
+    kernels.toBf16(rows.pointer + place * width * 4, pointer + token * width * 2, width);
+  }
+  pool.free(rows);
+  pool.free(ids);
 }

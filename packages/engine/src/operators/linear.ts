@@ -1,3 +1,4 @@
+import { addTo, addToRows } from "../add-gradient.ts";
 import { lendValues } from "../lend-values.ts";
 import type { OperandRole } from "../product-format.ts";
 import type { Products } from "../products.ts";
@@ -105,18 +106,19 @@ export function linear(
     },
     weight: (): void => {
       if (weight.frozen === true) return;
-      const dw = weight.gradient.pointer;
       rounded(tape.valueOf(x), "input", (xs) => {
         rounded(gradientOf(y), "gradient", (dy) => {
-          if (transposed) {
-            kernels.gemm(true, false, n, k, rows, 1, dy, n, xs, k, 1, dw, k, space(n, k, rows));
-          } else {
-            kernels.gemm(true, false, k, n, rows, 1, xs, k, dy, n, 1, dw, n, space(k, n, rows));
-          }
+          const [left, right, width] = transposed ? [dy, xs, k] : [xs, dy, n];
+          const height = transposed ? n : k;
+          addToRows(tape, weight, width, (dw, first, m) => {
+            const [a, room] = [left + first * 4, space(m, width, rows)];
+            kernels.gemm(1, 0, m, width, rows, 1, a, height, right, width, 1, dw, width, room);
+          });
         });
       });
       if (bias !== undefined) {
-        kernels.biasGradient(gradientOf(y).pointer, bias.gradient.pointer, rows, n);
+        const dy = gradientOf(y).pointer;
+        addTo(tape, bias, (gradient) => kernels.biasGradient(dy, gradient, rows, n));
       }
     },
   };

@@ -1,4 +1,5 @@
 /** A low-rank addition to some columns of a product's result (Hu et al., LoRA, 2021, section 4.1). */
+import { addTo } from "../add-gradient.ts";
 import type { Range } from "../slice.ts";
 import { type Parameter, type Tape, type Variable, gradientOf } from "../tape.ts";
 import { type Tensor, matrixDims } from "../tensor.ts";
@@ -45,11 +46,15 @@ export function addLowRank(
     },
     weight: () => {
       const [dh, dy] = [gradient!.pointer, gradientOf(y).pointer + from];
-      const [da, db] = [a.gradient.pointer, b.gradient.pointer];
       const values = tape.valueOf(x).pointer;
-      kernels.gemm(1, 0, k, rank, rows, 1, values, k, dh, rank, 1, da, rank, space(k, rank, rows));
-      const room = space(rank, count, rows);
-      kernels.gemm(1, 0, rank, count, rows, 1, h, rank, dy, n, 1, db, count, room);
+      addTo(tape, a, (da) => {
+        const room = space(k, rank, rows);
+        kernels.gemm(1, 0, k, rank, rows, 1, values, k, dh, rank, 1, da, rank, room);
+      });
+      addTo(tape, b, (db) => {
+        const room = space(rank, count, rows);
+        kernels.gemm(1, 0, rank, count, rows, 1, h, rank, dy, n, 1, db, count, room);
+      });
     },
     reads: [x],
     kept: () => [inner, gradient],

@@ -1,3 +1,4 @@
+import { addTo } from "../add-gradient.ts";
 import type { Parameter, Tape, Variable } from "../tape.ts";
 import { gradientOf } from "../tape.ts";
 import { type Tensor, matrixDims } from "../tensor.ts";
@@ -83,7 +84,8 @@ function recordNorm(
   const weight = (): void => {
     parameters.forEach((parameter, i) => {
       if (parameter.frozen === true) return;
-      kernels.accumulate(sums[i]!.pointer, parameter.gradient.pointer, sums[i]!.size);
+      const { pointer, size } = sums[i]!;
+      addTo(tape, parameter, (gradient) => kernels.accumulate(pointer, gradient, size));
     });
   };
   const both = (): void => {

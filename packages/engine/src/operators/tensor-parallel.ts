@@ -3,6 +3,7 @@
  * al., Megatron-LM, 2019, section 3; with sequence parallelism Korthikanti et al., 2022, section 4.2).
  * Entering, each rank needs all tokens; leaving, each has a part of the sum.
  */
+import { addTo } from "../add-gradient.ts";
 import type { TensorParallel } from "../parallel.ts";
 import { type Parameter, type Tape, type Variable, gradientOf } from "../tape.ts";
 import { type Tensor, matrixDims, view } from "../tensor.ts";
@@ -67,7 +68,8 @@ export function leaveTensorParallel(
     ...(bias !== undefined &&
       bias.frozen !== true && {
         weight: () => {
-          kernels.biasGradient(gradientOf(y).pointer, bias.gradient.pointer, rows, width);
+          const dy = gradientOf(y).pointer;
+          addTo(tape, bias, (gradient) => kernels.biasGradient(dy, gradient, rows, width));
         },
       }),
     // Without sequence parallelism x has the same value and gradient, which its product keeps.

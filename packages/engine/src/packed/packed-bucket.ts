@@ -5,6 +5,7 @@
  */
 import type { Communicator, Work } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
+import type { Gradients } from "../gradient-block.ts";
 import { initialize } from "../initial-values.ts";
 import type { Kernels } from "../kernels/kernels.ts";
 import type { ParameterSpec } from "../parameter.ts";
@@ -221,7 +222,7 @@ class PackedParameter implements Parameter {
     throw new Error(`${this.name} is packed; a product borrows its values`);
   }
 
-  get gradient(): Tensor {
+  get gradient(): Gradients {
     throw new Error(`${this.name} is frozen`);
   }
 }

@@ -2,21 +2,25 @@
 import type { Communicator, Work } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
 import type { Bucket } from "../bucket.ts";
-import { afterwards, allReduceBf16, allReduceFloat32 } from "../gradient-reduction.ts";
-import type { Kernels } from "../kernels/kernels.ts";
-import type { Pool } from "../pool.ts";
+import type { BucketOptions } from "../bucket-options.ts";
+import {
+  type GradientBytes,
+  type GradientPlace,
+  type Gradients,
+  allocateGradients,
+  copyGradients,
+  freeGradients,
+  gradientElements,
+  gradientPart,
+} from "../gradient-block.ts";
+import { afterwards } from "../gradient-reduction.ts";
 import type { Parameter } from "../tape.ts";
-import { type Tensor, view } from "../tensor.ts";
 import type { PieceRun, PieceSum } from "./piece-sums.ts";
 
 /** What the sums of a rank need. */
-export interface StagedSumsOptions {
-  readonly pool: Pool;
-  readonly kernels: Kernels;
+export interface StagedSumsOptions extends GradientPlace, Pick<BucketOptions, "reducedBytes"> {
   readonly sums: readonly PieceSum[];
   readonly groupOf: (members: readonly number[]) => Communicator;
-  /** Gradients travel as BF16. */
-  readonly compressed: boolean;
 }
 
 /** One group's sum on this rank. */
@@ -61,45 +65,47 @@ export class StagedSums {
   /** Bytes that this rank gives to the sums. */
   get bytes(): Bytes {
     const elements = this.#sums.reduce((sum, { size }) => sum + size, 0);
-    return elements * (this.#options.compressed ? 2 : 4);
+    return elements * this.#each;
   }
 
   /** Starts to sum the gradients; they are whole when all works have been waited for. */
   reduce(): readonly Work[] {
-    const { pool, kernels, compressed } = this.#options;
+    const { pool } = this.#options;
+    const { memory } = pool;
     // A narrow stage's gradients are whole, and would be counted once for each part of a wide one's.
-    for (const { segment } of this.#partial) {
-      this.#tensor?.allReduce(view(pool.memory, segment.gradient)).wait();
+    for (const { gradients } of this.#partial) {
+      this.#tensor?.allReduce(gradientElements(memory, gradients.own)).wait();
     }
     const packed = this.#sums.map((sum) => {
-      const block = pool.allocate([sum.size]);
-      eachRun(sum, block, (run, there, length) => pool.copy(run, there, length));
+      const block = allocateGradients(pool, sum.size, this.#each);
+      eachRun(sum, block, (run, there) => copyGradients(this.#options, run, there));
       return { sum, block };
     });
-    return packed.map(({ sum, block }) => {
-      const { group } = sum;
-      const reduction = { pool, kernels, replicas: group, whole: block, segment: block, start: 0 };
-      const work = compressed ? allReduceBf16(reduction) : allReduceFloat32(reduction);
-      return afterwards(work, () => {
-        eachRun(sum, block, (run, there, length) => pool.copy(there, run, length));
-        pool.free(block);
-      });
-    });
+    return packed.map(({ sum, block }) =>
+      afterwards(sum.group.allReduce(gradientElements(memory, block)), () => {
+        eachRun(sum, block, (run, there) => copyGradients(this.#options, there, run));
+        freeGradients(pool, block);
+      }),
+    );
+  }
+
+  get #each(): GradientBytes {
+    return this.#options.reducedBytes ?? 4;
   }
 }
 
-/** Calls `use` with the pointers of every run, in the gradients and in the block. */
+/** Calls `use` with every run, in the gradients and in the block. */
 function eachRun(
   { tensors }: GroupSum,
-  block: Tensor,
-  use: (run: number, there: number, length: number) => void,
+  block: Gradients,
+  use: (run: Gradients, there: Gradients) => void,
 ): void {
-  let there = block.pointer;
+  let at = 0;
   for (const { parameter, runs } of tensors) {
-    const { pointer } = parameter.gradient;
+    const { gradient } = parameter;
     for (const { start, length } of runs) {
-      use(pointer + start * 4, there, length);
-      there += length * 4;
+      use(gradientPart(gradient, start, length), gradientPart(block, at, length));
+      at += length;
     }
   }
 }
