@@ -63,7 +63,8 @@ export function checkpointEfficiency(interval: Seconds, cost: FailureCost): numb
   const { blocking, overlapped, slowdown, mtbf, recovery } = check(cost);
   if (!(interval > 0 && Number.isFinite(interval)))
     throw refuse(`interval ${interval}: it is a time above 0`);
-  if (interval + blocking < overlapped) {
+  // As `optimalInterval` has it: the sum of its result and `blocking` may round down.
+  if (interval < overlapped - blocking) {
     throw refuse(
       `interval ${interval} + blocking ${blocking} is shorter than overlapped ${overlapped}; one save is in flight at a time, use ${overlapped - blocking} or more`,
     );

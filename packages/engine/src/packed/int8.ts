@@ -15,12 +15,18 @@ export function toInt8(values: Float32Array, rows: number): Int8 {
     let greatest = 0;
     for (const value of own) greatest = Math.max(greatest, Math.abs(value));
     scales[row] = greatest;
-    const factor = Math.fround(Math.fround(1 / Math.max(greatest, 1e-36)) * 127);
+    const factor = codesOf(greatest);
     for (let i = 0; i < cols; i++) {
       codes[row * cols + i] = roundEven(Math.fround(own[i]! * factor));
     }
   }
   return { codes, scales };
+}
+
+/** Codes to a unit, as float32 has it, or where that has no such number exactly. */
+function codesOf(greatest: number): number {
+  if (greatest === 0) return 0;
+  return greatest < 1e-36 ? 127 / greatest : Math.fround(Math.fround(1 / greatest) * 127);
 }
 
 function roundEven(x: number): number {
