@@ -115,6 +115,8 @@ class Embedded implements EmbeddedRuntime {
     );
     this.#copies = ready.flatMap(({ copies }) => copies ?? []);
     this.#lost = new Set();
+    const steps = rehearse?.warmUps ?? 0;
+    if (steps > 0) await this.#ask("warm-up", { kind: "warm-up", steps });
   }
 
   async step(input: { step: number; batch: Batch; learningRate: number }): Promise<StepResult> {

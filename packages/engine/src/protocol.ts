@@ -54,6 +54,8 @@ export interface RankSeed {
 
 /** Batches are [globalBatch, sequence + 1] token ids in shared memory. */
 export type Request =
+  /** Steps of a rehearsal in which nobody sleeps, as any benchmark begins with some. */
+  | { readonly kind: "warm-up"; readonly steps: number }
   | {
       readonly kind: "train";
       readonly batch: Int32Array;
@@ -88,6 +90,7 @@ export type Value =
       readonly bytes: number;
       readonly copies: RankCopies | undefined;
     }
+  | { readonly kind: "warm-up" }
   | ({ readonly kind: "train"; readonly spans: Float64Array; readonly strikes: number } & RankStep)
   | { readonly kind: "evaluate"; readonly lossSum: number }
   | { readonly kind: "generate"; readonly tokens: Int32Array }

@@ -5,16 +5,16 @@ import { copyBytes } from "@trireme/collectives/node";
 import { TriremeError } from "@trireme/core";
 import { ranks } from "@trireme/workload";
 import type { Bucket } from "./bucket.ts";
-import type { BuiltRank } from "./build-rank.ts";
+import { type BuiltRank, buildRank } from "./build-rank.ts";
 import { rankTurns } from "./emulation/rank-turns.ts";
 import { gradientPieces } from "./gradient-pieces.ts";
 import { loadState } from "./load-state.ts";
 import { MemoryCopies } from "./memory-copies.ts";
 import type { Failure, RankSeed, Request, Turn, Value } from "./protocol.ts";
 import type { Rank } from "./rank.ts";
+import { sleepNow } from "./stage-rehearsal.ts";
 import { awaitGate } from "./start-gate.ts";
 import { StateFile, storedParts } from "./state-file.ts";
-import { warmRank } from "./warm-rank.ts";
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the main thread sends nothing else
 const seed = workerData as RankSeed;
@@ -36,8 +36,18 @@ const real = createCommunicator({
 const turns = rankTurns({ ...seed, ranks: ranks(plan), real, now });
 const { communicator } = turns;
 
+/** Whether the actions of a rehearsal take their time. */
+let sleeps = true;
+
 function answer({ rank, pool }: BuiltRank, request: Request): Value {
   switch (request.kind) {
+    case "warm-up": {
+      const tokens = new Int32Array(plan.globalBatch * (plan.sequence + 1));
+      sleeps = false;
+      for (let step = 0; step < request.steps; step++) rank.train(tokens, 1, 0);
+      sleeps = true;
+      return { kind: "warm-up" };
+    }
     case "train": {
       const { batch, update, learningRate } = request;
       turns.begin("train");
@@ -98,7 +108,9 @@ let file: StateFile;
 let copies: MemoryCopies | undefined;
 parentPort!.postMessage(
   attempt(() => {
-    built = warmRank(seed, communicator, now);
+    built = buildRank(seed, communicator, now, (seconds) => {
+      if (sleeps) sleepNow(seconds);
+    });
     const { rank, pool } = built;
     file = new StateFile(storedParts(allBuckets(rank), rank.packed));
     const { peers } = seed;

@@ -13,7 +13,7 @@ test("on four stages ZB-H1 idles less than 1F1B", async () => {
 });
 
 test("warm-up steps of a rehearsal take no time of its actions and leave no trace", async () => {
-  const run = smallRun({ pp: 2, dp: 2, zero: 1 });
+  const run = smallRun({ dp: 2, zero: 1 });
   const snapshot = (rehearse: Rehearsal): Promise<Snapshot["files"]> =>
     withRuntime(run, async (runtime) => (await takeSnapshot(runtime)).files, { rehearse });
   const seconds = { F: 60, I: 60, W: 60 };
