@@ -1,9 +1,9 @@
 /** Weights in the files of Hugging Face transformers, and from them. */
 import { type TensorEntry, decodeSafetensors, encodeSafetensors } from "@trireme/checkpoint";
-import { fromBf16 } from "@trireme/collectives";
 import { TriremeError } from "@trireme/core";
 import type { Snapshot } from "@trireme/runtime";
 import { type Model, definePlan, stages } from "@trireme/workload";
+import { floatsOf, isFloats } from "./floats-of.ts";
 import { type NamedPart, checkNames, namedParts } from "./hugging-face-names.ts";
 import type { ParameterSpec } from "./parameter.ts";
 import { stageParameters } from "./parameter-specs.ts";
@@ -13,7 +13,7 @@ import { elements } from "./tensor.ts";
 /**
  * The weights of a snapshot as one safetensors file of `model`'s form in Hugging Face transformers,
  * in float32; adapters are left out. Throws `CHECKPOINT` for a model of another form than Llama's, and
- * for weights in fewer bits.
+ * for weights in 4 or 8 bits.
  */
 export function toHuggingFace(snapshot: Snapshot, model: Model): Uint8Array<ArrayBuffer> {
   const whole = new Map(
@@ -21,11 +21,11 @@ export function toHuggingFace(snapshot: Snapshot, model: Model): Uint8Array<Arra
   );
   const entries = weightsOf(model).flatMap(({ name, dims }) => {
     const found = whole.get(name);
-    if (found?.dtype !== "F32") {
+    if (found === undefined || !isFloats(found.dtype)) {
       const is = found === undefined ? "not in the snapshot" : `kept in ${found.dtype}`;
-      throw new TriremeError("CHECKPOINT", `${name} is ${is}; it must be there in F32`);
+      throw new TriremeError("CHECKPOINT", `${name} is ${is}; it must be there in F32 or BF16`);
     }
-    const values = new Float32Array(found.data.slice().buffer);
+    const values = floatsOf(found.dtype, found.data);
     return namedParts(model, name).map((part): TensorEntry => {
       const box = boxOf(dims, part);
       const out = new Float32Array(elements(box.shape));
@@ -84,14 +84,13 @@ function readPart(
   }
   const { dtype, shape, data } = tensor;
   const box = boxOf(dims, part);
-  if (shape.join() !== box.shape.join() || (dtype !== "F32" && dtype !== "BF16")) {
+  if (shape.join() !== box.shape.join() || !isFloats(dtype)) {
     throw new TriremeError(
       "CHECKPOINT",
       `${part.name} is ${dtype} [${shape.join()}] in the files, but must be F32 or BF16 [${box.shape.join()}]`,
     );
   }
-  const { buffer } = data.slice();
-  const values = dtype === "F32" ? new Float32Array(buffer) : fromBf16(new Uint16Array(buffer));
+  const values = floatsOf(dtype, data);
   box.each((inWhole, inPart) => {
     whole[inWhole] = values[inPart]!;
   });

@@ -1,5 +1,6 @@
 /** What a rank takes of a snapshot, whatever layout wrote it. */
 import type { Bucket } from "./bucket.ts";
+import { floatsOf, isFloats } from "./floats-of.ts";
 import type { PackedBucket } from "./packed/packed-bucket.ts";
 import { type HeldPart, partsIn, segmentRange, storedKinds, writeBox } from "./pieces.ts";
 import type { StateTensor } from "./stored-state.ts";
@@ -28,16 +29,21 @@ function loadPacked(bucket: PackedBucket, state: State): void {
     bucket.keptParts.filter(({ name, dtype }) => state.get(name)?.dtype === dtype),
     state,
   );
-  for (const { name } of bucket.parameters) {
+  for (const { name, tensors } of bucket.parameters) {
     const found = state.get(name);
-    if (found?.dtype !== "F32") continue;
-    bucket.pack(name, new Float32Array(wholeTensor(found).buffer));
+    if (found === undefined || !isFloats(found.dtype)) continue;
+    if (tensors.some((tensor) => tensor.name === name && tensor.dtype === found.dtype)) continue;
+    bucket.pack(name, floatsOf(found.dtype, wholeTensor(found)));
   }
 }
 
 function loadParts(parts: readonly HeldPart[], state: State): void {
   for (const part of parts) {
-    const { pieces } = state.get(part.name) ?? { pieces: [] };
-    for (const box of part.boxes) for (const piece of pieces) writeBox(part, box, piece);
+    const { pieces, dtype } = state.get(part.name) ?? { pieces: [] };
+    for (const { region, bytes: stored } of pieces) {
+      const isWider = dtype === "BF16" && part.dtype === "F32";
+      const bytes = isWider ? new Uint8Array(floatsOf(dtype, stored).buffer) : stored;
+      for (const box of part.boxes) writeBox(part, box, { region, bytes });
+    }
   }
 }

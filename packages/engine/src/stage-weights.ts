@@ -9,7 +9,7 @@ import type { BucketOptions } from "./bucket-options.ts";
 import { Bucket } from "./bucket.ts";
 import { type ParameterSpec, tiedTable } from "./parameter.ts";
 import { PackedBucket } from "./packed/packed-bucket.ts";
-import { isPacked } from "./packed/packed-matrix.ts";
+import { type PackedBase, packedBase } from "./packed/packed-matrix.ts";
 import type { Pool } from "./pool.ts";
 import { StageSections, type StageSectionsOptions } from "./stage-sections.ts";
 import { StagedSums, type StagedSumsOptions } from "./staged/staged-sums.ts";
@@ -103,19 +103,31 @@ export class StageWeights {
         if (asked.partial !== undefined) partial.push(bucket);
         return bucket;
       });
-    const base = options.base ?? "full";
     const states = options.specs.filter(isState);
-    const packed = base === "full" ? [] : options.specs.filter(isPacked);
-    const weights = options.specs.filter((spec) => !isState(spec) && !packed.includes(spec));
-    this.packed =
-      base === "full"
-        ? []
-        : groupSpecs(packed, sections !== undefined).map(([kind, specs]) => {
-            const ofExpert = kind === "expert";
-            const replicas = ofExpert ? expertReplicas : options.replicas;
-            const stores = ofExpert ? options.isFirstOfExpert : isFirst;
-            return new PackedBucket({ ...options, specs, base, replicas, isFirst: stores });
-          });
+    const { base = "full", narrow = false } = options;
+    const baseOf = (spec: ParameterSpec): PackedBase | undefined =>
+      isState(spec) ? undefined : packedBase(spec, base, narrow);
+    const bases = new Set(options.specs.flatMap((spec) => baseOf(spec) ?? []));
+    const weights = options.specs.filter((spec) => !isState(spec) && baseOf(spec) === undefined);
+    this.packed = [...bases].flatMap((kept) =>
+      groupSpecs(
+        options.specs.filter((spec) => baseOf(spec) === kept),
+        sections !== undefined,
+      ).map(([kind, specs]) => {
+        const ofExpert = kind === "expert";
+        const replicas = ofExpert ? expertReplicas : options.replicas;
+        const stores = ofExpert ? options.isFirstOfExpert : isFirst;
+        const isCopy = kind === "table" && options.tableIsCopy;
+        return new PackedBucket({
+          ...options,
+          specs,
+          base: kept,
+          replicas,
+          isFirst: stores,
+          isCopy,
+        });
+      }),
+    );
     const inTraining = weights.filter(({ frozen }) => frozen !== true);
     const isNarrow = ({ name, dims }: ParameterSpec): boolean =>
       options.narrow === true && dims.length === 2 && !isAdapter(name);

@@ -12,6 +12,7 @@ import {
 import { TriremeError } from "@trireme/core";
 import type { Snapshot } from "@trireme/runtime";
 import { isAdapter } from "./adapters.ts";
+import { isFloats } from "./floats-of.ts";
 import { isMaxima } from "./delayed-scaling.ts";
 import { isOptimizerState } from "./pieces.ts";
 import type { NeededTensor } from "./snapshot-files.ts";
@@ -88,7 +89,9 @@ export function checkState(
       const rule = "restore it as of step 0, before the first step";
       throw missing(`${kind[0]}, which begin anew with a run alone; ${rule}`);
     }
-    if (found.dims.join() === dims.join() && found.dtype === dtype) continue;
+    // What is in BF16 is written out exactly.
+    const isHeld = found.dtype === dtype || (found.dtype === "BF16" && dtype === "F32");
+    if (found.dims.join() === dims.join() && isHeld) continue;
     throw new TriremeError(
       "CHECKPOINT",
       `${name} is ${found.dtype} [${found.dims.join()}] in the checkpoint, but ${dtype} [${dims.join()}] in the model`,
@@ -96,9 +99,9 @@ export function checkState(
   }
 }
 
-/** Whether a tensor is the matrix in float32 that one in fewer bits is made from. */
+/** Whether a tensor is the matrix in full that one in fewer bits is made from. */
 function isSource(found: StateTensor | undefined, dims: readonly number[]): boolean {
-  return found?.dtype === "F32" && found.dims.join() === dims.join();
+  return isFloats(found?.dtype) && found?.dims.join() === dims.join();
 }
 
 /**

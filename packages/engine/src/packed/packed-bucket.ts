@@ -1,8 +1,9 @@
 /**
- * Frozen matrices in 4 or 8 bits that the same ranks hold, in one block of bytes. A product borrows a
+ * Frozen matrices in 4, 8 or 16 bits that the same ranks hold, in one block of bytes. A product borrows a
  * matrix in float32 for as long as it takes (QLoRA, 2023, equation 5). With ZeRO 3 the replicas share
  * the block out.
  */
+import { dtypeBits } from "@trireme/checkpoint";
 import type { Communicator, Work } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
 import type { Gradients } from "../gradient-block.ts";
@@ -19,9 +20,9 @@ import {
   type PackedBase,
   type PackedRole,
   type PackedTensor,
+  laidOut,
   packMatrix,
   packedTensors,
-  turned,
 } from "./packed-matrix.ts";
 import { dynamicMap } from "./packed-scales.ts";
 
@@ -37,6 +38,8 @@ export interface PackedBucketOptions {
   readonly zero: 0 | 1 | 2 | 3;
   /** Of ranks that share the matrices out, whether this one stores what all of them hold. */
   readonly isFirst: boolean;
+  /** Whether the rank stores nothing: what it has are copies. */
+  readonly isCopy: boolean;
 }
 
 /** Bytes between the beginnings of neighbours: whole cache lines. */
@@ -67,7 +70,7 @@ export class PackedBucket {
     let end = 0;
     this.parameters = specs.map((spec) => {
       const tensors = packedTensors(spec, base).map((tensor): PlacedTensor => {
-        const width = tensor.dtype === "F32" ? 4 : 1;
+        const width = dtypeBits(tensor.dtype) / 8;
         const size = elements(partDims(tensor.dims, tensor.slice)) * width;
         const placed = { ...tensor, offset: end, size, width };
         end = roundUp(end + size);
@@ -119,7 +122,8 @@ export class PackedBucket {
 
   /** Parts that this rank stores: replicas that hold the same share them out. */
   get storedParts(): HeldPart[] {
-    const { zero, replicas, isFirst } = this.#options;
+    const { zero, replicas, isFirst, isCopy } = this.#options;
+    if (isCopy) return [];
     const share = roundUp(Math.ceil(this.bytes / replicas.ranks));
     const range = zero === 3 ? this.#own : { start: share * replicas.rank, count: share };
     return this.#partsIn(this.parameters, range, ({ slice }) => slice !== undefined || isFirst);
@@ -181,7 +185,7 @@ class PackedParameter implements Parameter {
   ) {
     this.spec = spec;
     this.tensors = tensors;
-    const { dims, slice } = turned(spec);
+    const { dims, slice } = laidOut(spec, base);
     const own = partDims(dims, slice);
     const place = (role: PackedRole): number =>
       bucket.pointer + tensors.find((tensor) => tensor.role === role)!.offset;
@@ -211,7 +215,11 @@ class PackedParameter implements Parameter {
     const unpackInt8 = (out: number): void => {
       kernels.unpackInt8(place("codes"), place("scales"), out, own[0]!, own[1]!);
     };
-    this.packed = { dims: own, turned: true, unpack: base === "nf4" ? unpackNf4 : unpackInt8 };
+    const unpackBf16 = (out: number): void => {
+      kernels.fromBf16(place("codes"), out, elements(own));
+    };
+    const unpack = { nf4: unpackNf4, int8: unpackInt8, bf16: unpackBf16 }[base];
+    this.packed = { dims: own, turned: base !== "bf16", unpack };
   }
 
   get name(): string {

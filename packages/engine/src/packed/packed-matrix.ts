@@ -1,8 +1,9 @@
 /**
  * A frozen matrix in 4 or 8 bits as tensors of a checkpoint, under the names of bitsandbytes where it has
- * them: the matrix lies as [outputs, inputs], so that blocks run along the inputs of one output. The whole
- * matrix is packed alike whatever part of it a rank holds.
+ * them: the matrix lies as [outputs, inputs], so that blocks run along the inputs of one output; in BF16 it
+ * lies as in float32. The whole matrix is packed alike whatever part of it a rank holds.
  */
+import { toBf16 } from "@trireme/collectives";
 import { TriremeError } from "@trireme/core";
 import type { Adapter } from "@trireme/workload";
 import type { ParameterSpec } from "../parameter.ts";
@@ -12,8 +13,8 @@ import { toInt8 } from "./int8.ts";
 import { nf4Block, toNf4 } from "./nf4.ts";
 import { packScales } from "./packed-scales.ts";
 
-/** How frozen matrices are kept. */
-export type PackedBase = Exclude<Adapter["base"], "full">;
+/** How a frozen matrix is kept. */
+export type PackedBase = Exclude<Adapter["base"], "full"> | "bf16";
 
 /** What a tensor of a packed matrix is. */
 export type PackedRole = "codes" | "scales" | "groups" | "offset";
@@ -22,7 +23,7 @@ export type PackedRole = "codes" | "scales" | "groups" | "offset";
 export interface PackedTensor {
   readonly role: PackedRole;
   readonly name: string;
-  readonly dtype: "U8" | "I8" | "F32";
+  readonly dtype: "U8" | "I8" | "F32" | "BF16";
   /** Of the whole tensor. */
   readonly dims: readonly number[];
   readonly slice: Slice | undefined;
@@ -36,17 +37,28 @@ const suffixes: Readonly<Record<PackedRole, string>> = {
   offset: ".nested_offset",
 };
 
-/** Whether a tensor is a matrix of a layer, and not a router's, which computes in float32. */
-export function isPacked({ name, dims, frozen }: ParameterSpec): boolean {
-  const matrix = name.startsWith("h.") && name.endsWith(".weight") && dims.length === 2;
-  return matrix && frozen === true && !name.endsWith(".router.weight");
+/**
+ * How a tensor is kept, where not in float32: a frozen matrix of a layer in `base`, and with `narrow` any
+ * other in BF16; those of routers and the output head, which compute in float32, too.
+ */
+export function packedBase(
+  { name, dims, frozen }: ParameterSpec,
+  base: Adapter["base"],
+  narrow: boolean,
+): PackedBase | undefined {
+  if (frozen !== true || dims.length !== 2) return undefined;
+  const quantises = name.startsWith("h.") && !name.endsWith(".router.weight") && base !== "full";
+  if (quantises && name.endsWith(".weight")) return base;
+  return narrow ? "bf16" : undefined;
 }
 
-/** The matrix's dims and the rank's slice of it, turned: [outputs, inputs]. */
-export function turned({ dims, slice }: ParameterSpec): {
-  readonly dims: readonly number[];
-  readonly slice: Slice | undefined;
-} {
+/** How the matrix lies, and the rank's slice of it: turned, [outputs, inputs], but for BF16. */
+export function laidOut(
+  spec: ParameterSpec,
+  base: PackedBase,
+): Pick<ParameterSpec, "dims" | "slice"> {
+  const { dims, slice } = spec;
+  if (base === "bf16") return { dims, slice };
   return { dims: dims.toReversed(), slice: slice && { ...slice, dim: 1 - slice.dim } };
 }
 
@@ -55,13 +67,14 @@ export function turned({ dims, slice }: ParameterSpec): {
  * @throws TriremeError "ENGINE_PLAN" where a rank's part does not consist of whole blocks of NF4.
  */
 export function packedTensors(spec: ParameterSpec, base: PackedBase): PackedTensor[] {
-  const { dims, slice } = turned(spec);
+  const { dims, slice } = laidOut(spec, base);
   const tensor = (
     role: PackedRole,
     dtype: PackedTensor["dtype"],
     of: readonly number[],
     part?: Slice,
   ): PackedTensor => ({ role, name: spec.name + suffixes[role], dtype, dims: of, slice: part });
+  if (base === "bf16") return [tensor("codes", "BF16", dims, slice)];
   const [outputs, inputs] = [dims[0]!, dims[1]!];
   if (base === "int8") {
     const ofRows = slice?.dim === 0 ? slice : undefined;
@@ -107,6 +120,7 @@ export function packMatrix(
   dims: readonly number[],
   base: PackedBase,
 ): ReadonlyMap<PackedRole, Uint8Array> {
+  if (base === "bf16") return new Map([["codes", bytesOf(toBf16(values))]]);
   const [inputs, outputs] = [dims[0]!, dims[1]!];
   const rows = new Float32Array(elements(dims));
   for (let i = 0; i < inputs; i++) {

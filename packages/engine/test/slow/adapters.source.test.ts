@@ -1,5 +1,10 @@
 import { test } from "vitest";
-import { adaptedForms, attentionTargets, expectAdapted } from "../adapted-run.ts";
+import {
+  adaptedForms,
+  attentionTargets,
+  expectAdapted,
+  expectFrozenInBf16,
+} from "../adapted-run.ts";
 import { deepSeek, latentForm, mixtral } from "../equality.ts";
 import type { Degrees } from "../small-run.ts";
 
@@ -36,4 +41,14 @@ test.each<Degrees>([
   { dp: 2, zero: 3 },
 ])("adapters of latent attention under %o train as on one rank", (plan) =>
   expectAdapted(latentForm, ["output"], plan),
+);
+
+test.each([
+  ["one rank", gpt, ofGpt, {}, { dp: 2, zero: 3 }],
+  ["a tied table over a pipeline", gpt, ofGpt, { pp: 2 }, { tp: 2 }],
+  ["ZeRO 3 and tensor parallelism", llama, ofLlama, { dp: 2, zero: 3, tp: 2 }, { pp: 2 }],
+  ["a mixture of experts", mixtral, attentionTargets, { dp: 2, ep: 2, zero: 3 }, {}],
+  ["latent attention", latentForm, ["output"], { tp: 2, sequenceParallel: true }, {}],
+] as const)("frozen matrices in BF16: %s", (_, form, targets, plan, elsewhere) =>
+  expectFrozenInBf16(form, targets, plan, elsewhere),
 );
