@@ -122,7 +122,7 @@ test("frozen weights need no gradients and no moments", async () => {
   const low = await bytesOf(smallRun({ microbatch: 1 }, tuned));
   // Of 16 bytes a parameter 12 are saved, of about a million parameters; activations stay.
   expect(full - low).toBeGreaterThan(10e6);
-  // In BF16 two more, but for one matrix that is in use; activations are 0.1 MB.
+  // In BF16 two more, or 1.9 MB, but for a matrix of 0.5 MB that is written out while it is used.
   const half = await bytesOf(smallRun({ microbatch: 1, precision: "bf16" }, tuned));
-  expect(low - half).toBeGreaterThan(1.5e6);
+  expect(low - half).toBeGreaterThan(1.2e6);
 });
