@@ -1,11 +1,5 @@
 /** `trireme estimate`: one step in closed form, by cause. */
-import {
-  formatCount,
-  formatEnergy,
-  formatPercent,
-  formatPower,
-  formatSeconds,
-} from "@trireme/core";
+import { formatEnergy, formatPercent, formatPower, formatSeconds } from "@trireme/core";
 import { type Breakdown, type Cost, stepEnergy } from "@trireme/cost-model";
 import type { ResolvedRun } from "@trireme/run";
 import { hostOf } from "@trireme/topology";
@@ -16,8 +10,8 @@ import { loadRun } from "../load-run.ts";
 import { priceRun } from "../price-run.ts";
 import { type Field, fields, heading } from "../report/fields.ts";
 import { memoryFields } from "../report/memory-fields.ts";
-import { mfuNote } from "../report/mfu.ts";
 import { runFields } from "../report/run-fields.ts";
+import { speedFields } from "../report/speed-fields.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** Estimates a step and prints it. */
@@ -38,7 +32,7 @@ export async function estimateCommand(
   terminal.out(heading(terminal, `${run.name}: one step, estimated`).trimStart());
   terminal.out(fields(terminal, runFields({ ...loaded, run })));
   terminal.out(heading(terminal, "estimate"));
-  terminal.out(fields(terminal, resultFields(run, result, measured)));
+  terminal.out(fields(terminal, speedFields(run, result, measured)));
   terminal.out(heading(terminal, "where the step goes"));
   terminal.out(fields(terminal, breakdownFields(result)));
   const { accelerator } = hostOf(run.cluster, 0);
@@ -57,19 +51,6 @@ function energyFields({ cluster, plan }: ResolvedRun, cost: Cost): readonly Fiel
     { label: "a device", value: formatPower(device), note: "mean over the step" },
     { label: "site", value: formatPower(site), note: "devices, servers, cooling" },
     { label: "a token", value: formatEnergy(energyPerToken), note: "of the site's energy" },
-  ];
-}
-
-function resultFields(
-  run: ResolvedRun,
-  cost: Cost,
-  measured: string | undefined,
-): readonly Field[] {
-  const each = formatCount(cost.tokensPerSecond / run.cluster.devices);
-  return [
-    { label: "iteration", value: formatSeconds(cost.step), ...(measured && { note: measured }) },
-    { label: "tokens/s", value: formatCount(cost.tokensPerSecond), note: `${each} a device` },
-    { label: "MFU", value: formatPercent(cost.mfu), note: mfuNote(run) },
   ];
 }
 

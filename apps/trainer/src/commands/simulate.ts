@@ -1,7 +1,7 @@
 /** `trireme simulate`: one step on virtual time, its figures, its picture and its trace. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { formatCount, formatPercent, formatSeconds } from "@trireme/core";
+import { formatPercent } from "@trireme/core";
 import type { ResolvedRun } from "@trireme/run";
 import type { StepSimulation } from "@trireme/simulator";
 import { toChromeTrace } from "@trireme/timeline";
@@ -13,9 +13,9 @@ import { loadRun } from "../load-run.ts";
 import { priceRun } from "../price-run.ts";
 import { type Field, fields, heading } from "../report/fields.ts";
 import { memoryFields } from "../report/memory-fields.ts";
-import { mfuNote } from "../report/mfu.ts";
 import { picture } from "../report/picture.ts";
 import { runFields } from "../report/run-fields.ts";
+import { speedFields } from "../report/speed-fields.ts";
 import { runDirectory } from "../run-directory.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -46,7 +46,9 @@ export async function simulateCommand(
   terminal.out(heading(terminal, `${run.name}: one step, simulated`).trimStart());
   terminal.out(fields(terminal, runFields({ ...loaded, run })));
   terminal.out(heading(terminal, "result"));
-  terminal.out(fields(terminal, resultFields(run, simulation, measured)));
+  terminal.out(
+    fields(terminal, [...speedFields(run, simulation, measured), ...waitingFields(simulation)]),
+  );
   terminal.out(fields(terminal, memoryFields(feasible.memory, memory, run.plan)));
   terminal.out(heading(terminal, drawn.title));
   terminal.out(drawn.text);
@@ -56,16 +58,9 @@ export async function simulateCommand(
   );
 }
 
-function resultFields(
-  run: ResolvedRun,
-  s: StepSimulation,
-  measured: string | undefined,
-): readonly Field[] {
-  const each = formatCount(s.tokensPerSecond / run.cluster.devices);
+/** What only a simulation shows. */
+function waitingFields(s: StepSimulation): readonly Field[] {
   return [
-    { label: "iteration", value: formatSeconds(s.step), ...(measured && { note: measured }) },
-    { label: "tokens/s", value: formatCount(s.tokensPerSecond), note: `${each} a device` },
-    { label: "MFU", value: formatPercent(s.mfu), note: mfuNote(run) },
     {
       label: "bubble",
       value: formatPercent(s.bubble),
