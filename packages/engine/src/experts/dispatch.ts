@@ -20,7 +20,10 @@ export interface Dispatch {
   readonly starts: Int32Array;
   /** Rows of tokens x [T, width], in expert order: a tensor of the tape. */
   toExperts(x: Tensor): Tensor;
-  /** Tokens [T, width] as the weighted sums of their experts' rows: a tensor of the tape. */
+  /**
+   * Tokens [T, width] as the weighted sums of their experts' rows: a tensor of the tape. The rows are
+   * the dispatch's from then on.
+   */
   toTokens(rows: Tensor): Tensor;
   /** The gradient of `toTokens`: that of the rows, and of the weights [T, k]. */
   toTokensGradient(dy: Tensor): { readonly rows: Tensor; readonly weights: Float32Array };

@@ -53,7 +53,9 @@ export function sendDispatch(
     if (wire === undefined) return rows;
     const leaving = pool.allocate([incoming, width]);
     kernels.spreadRows(rows.pointer, back, 0, leaving.pointer, incoming, 1, width);
-    const arrived = tape.allocate([outgoing, width]);
+    // What comes back is what is kept.
+    if (pass === "forward") tape.free(rows);
+    const arrived = tape.activation([outgoing, width]);
     wire.exchange(leaving, receives, arrived, sends, pass);
     pool.free(leaving);
     return arrived;

@@ -37,7 +37,8 @@ export function splitDispatch(tape: Tape, own: Dispatch, wire: RowWire): Dispatc
     const width = rows.dims[1]!;
     const parts = pool.allocate([all, width]);
     kernels.spreadRows(rows.pointer, back, 0, parts.pointer, all, 1, width);
-    const kept = tape.allocate([ownRows!, width]);
+    if (pass === "forward") tape.free(rows);
+    const kept = tape.activation([ownRows!, width]);
     wire.reduce(parts, kept, totals, pass);
     pool.free(parts);
     return kept;

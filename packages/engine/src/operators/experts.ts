@@ -1,5 +1,6 @@
 import { type ExpertGroup, dispatchOf } from "../experts/dispatch.ts";
 import type { Router } from "../experts/router.ts";
+import { restOf } from "../resting-tensor.ts";
 import { type Tape, type Variable, gradientOf } from "../tape.ts";
 import { type Tensor, view } from "../tensor.ts";
 
@@ -26,8 +27,8 @@ export function mixtureOfExperts(
 
   const input = dispatch.toExperts(x.value);
   let rowsGradient: Tensor | undefined;
-  const inputs = Array.from({ length: experts }, (_, e): Variable => {
-    return { value: rowsOf(input, starts, e), needsGradient: true, gradient: undefined };
+  const inputs = rowsByExpert(tape, input, starts).map((value): Variable => {
+    return { value, needsGradient: true, gradient: undefined };
   });
   // Before the experts, so that in backward it comes after them.
   tape.record({
@@ -42,11 +43,16 @@ export function mixtureOfExperts(
       tape.give(x, dispatch.toExpertsGradient(gradient));
       tape.free(gradient);
     },
-    kept: () => [input, rowsGradient],
+    kept: () => [input, ...inputs.map(({ value }) => value), rowsGradient],
   });
-  const outputs = inputs.map((rows, e) => (rows.value.size === 0 ? rows : expert(e, rows)));
+  const outputs = inputs.map((rows, e) => {
+    if (rows.value.size === 0) return rows;
+    const result = expert(e, rows);
+    tape.rest();
+    return result;
+  });
   const width = x.value.dims[1]!;
-  const output = tape.allocate([starts[experts]!, width]);
+  const output = tape.activation([starts[experts]!, width]);
   outputs.forEach(({ value }, e) => {
     kernels.copy(value.pointer, rowsOf(output, starts, e).pointer, value.size);
     tape.free(value);
@@ -60,8 +66,8 @@ export function mixtureOfExperts(
     input: () => {
       const gradient = dispatch.toTokensGradient(gradientOf(y));
       rowsGradient = gradient.rows;
-      outputs.forEach((rows, e) => {
-        if (rows.value.size > 0) tape.give(rows, rowsOf(gradient.rows, starts, e));
+      rowsByExpert(tape, rowsGradient, starts).forEach((part, e) => {
+        if (part.size > 0) tape.give(outputs[e]!, part);
       });
       const dlogits = tape.allocate(logits.value.dims);
       const all = view(memory, logits.value);
@@ -71,6 +77,24 @@ export function mixtureOfExperts(
     spent: () => [y.value, y.gradient, output],
   });
   return y;
+}
+
+/**
+ * The rows of each expert: parts of `all`, or, where activations are kept in fewer bits, tensors of their
+ * own, at rest, in its place.
+ */
+function rowsByExpert(tape: Tape, all: Tensor, starts: Int32Array): Tensor[] {
+  const parts = Array.from({ length: starts.length - 1 }, (_, e) => rowsOf(all, starts, e));
+  if (tape.products.storage === undefined) return parts;
+  const own = parts.map((part) => {
+    if (part.size === 0) return part;
+    const rows = tape.activation(part.dims);
+    tape.kernels.copy(part.pointer, rows.pointer, part.size);
+    restOf(rows);
+    return rows;
+  });
+  tape.free(all);
+  return own;
 }
 
 /** The rows of one expert. */

@@ -65,7 +65,9 @@ const grid: readonly (readonly [Degrees, Partial<ModelOptions>?])[] = [
   [{ precision: "bf16", tp: 2, sequenceParallel: true, microbatch: 4 }],
   [{ precision: "bf16", cp: 2, microbatch: 2 }],
   [{ precision: "bf16", microbatch: 2 }, llama],
+  [{ precision: "bf16", microbatch: 4 }, mixture],
   [{ precision: "bf16", dp: 2, ep: 2, microbatch: 2 }, mixture],
+  [{ precision: "bf16", dp: 2, ep: 2, dispatch: "all-gather", microbatch: 2 }, mixture],
   // Gradients in BF16.
   [{ gradientPrecision: "bf16" }],
   [{ gradientPrecision: "bf16", dp: 2, zero: 1 }],
