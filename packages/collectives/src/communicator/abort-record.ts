@@ -9,11 +9,13 @@ import { type ArenaLayout, rankWord } from "./arena.ts";
 const codes = ["ABORTED", "MISMATCH", "DEADLINE", "CLOSED"] as const;
 export type AbortCode = (typeof codes)[number];
 
-/** Header words: state (0 none, 1 being written, 2 written), code, rank, length of the text. */
+/** Header words: state, code, length of the text. */
 const state = 8;
 const code = 9;
-const origin = 10;
 const length = 11;
+/** What the state says: nothing, that all is written, or, below 0, -1 - r: that rank r is writing. */
+const none = 0;
+const written = 1;
 const textOffset = 256;
 const textUnits = 1024;
 
@@ -25,14 +27,13 @@ export function recordAbort(
   rank: number,
   message: string,
 ): void {
-  if (Atomics.compareExchange(words, state, 0, 1) === 0) {
+  if (Atomics.compareExchange(words, state, none, -1 - rank) === none) {
     const text = new Uint16Array(words.buffer, textOffset, textUnits);
     const units = Math.min(message.length, textUnits);
     for (let i = 0; i < units; i++) text[i] = message.charCodeAt(i);
     words[code] = codes.indexOf(kind);
-    words[origin] = rank;
     words[length] = units;
-    Atomics.store(words, state, 2);
+    Atomics.store(words, state, written);
   }
   for (let peer = 0; peer < layout.ranks; peer++) {
     const bell = rankWord(layout, peer);
@@ -43,9 +44,15 @@ export function recordAbort(
 
 /** The recorded failure as an error to throw on this rank; undefined while there is none. */
 export function recordedAbort(words: Int32Array): TriremeError | undefined {
-  if (Atomics.load(words, state) !== 2) return undefined;
+  if (Atomics.load(words, state) !== written) return undefined;
   const text = new Uint16Array(words.buffer, textOffset, textUnits);
   let message = "";
   for (let i = 0; i < words[length]!; i++) message += String.fromCharCode(text[i]!);
   return new TriremeError(codes[words[code]!]!, message);
+}
+
+/** The rank that has begun to record a failure and not ended; undefined when none is about it. */
+export function recordingRank(words: Int32Array): number | undefined {
+  const now = Atomics.load(words, state);
+  return now < 0 ? -1 - now : undefined;
 }

@@ -7,8 +7,8 @@
  * A packet that no task can take yet stays in its channel, which holds its sender back. If this rank
  * would sleep while another task needs something from behind that packet, it is parked on the heap.
  */
-import type { Seconds, TriremeError } from "@trireme/core";
-import { type AbortCode, recordAbort, recordedAbort } from "./abort-record.ts";
+import { type Seconds, TriremeError, formatSeconds } from "@trireme/core";
+import { type AbortCode, recordAbort, recordedAbort, recordingRank } from "./abort-record.ts";
 import { type AddKernel, addKernel } from "./add-kernel.ts";
 import {
   type ArenaLayout,
@@ -232,9 +232,17 @@ export class Endpoint {
   /** Makes this error the error of all ranks, and throws it. */
   fail(code: AbortCode, message: string): never {
     recordAbort(this.words, this.layout, code, this.rank, message);
-    // Another rank may have been first, and may still be writing.
+    // Another rank may have been first, and may still be writing; or be stopped in the midst of it.
+    const since = this.now();
     let error: TriremeError | undefined;
     while ((error = recordedAbort(this.words)) === undefined) {
+      const writer = recordingRank(this.words);
+      if (writer !== undefined && !(this.now() - since < this.deadline)) {
+        throw new TriremeError(
+          "DEADLINE",
+          `rank ${this.rank} waited ${formatSeconds(this.deadline)} for rank ${writer} to say why it failed; here: ${message}`,
+        );
+      }
       Atomics.wait(this.words, this.#bell, Atomics.load(this.words, this.#bell), 10);
     }
     throw error;

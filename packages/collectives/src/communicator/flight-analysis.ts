@@ -27,7 +27,8 @@ export function analyseFlights(records: readonly (readonly Flight[])[]): FlightF
   }
   const findings: FlightFinding[] = [];
   for (const [group, calls] of byGroup) {
-    const sequences = [...calls.keys()].toSorted((a, b) => a - b);
+    // They go round.
+    const sequences = [...calls.keys()].toSorted((a, b) => (a - b) | 0);
     const members = new Set([...calls.values()].flat().map((flight) => flight.rank));
     let mismatched = false;
     for (const sequence of sequences) {

@@ -13,7 +13,10 @@ const kept = 4;
 const entryWords = 8;
 const firstEntry = 16;
 
-/** Takes, or finds, the slot of a group; slot 0 is the whole. */
+/**
+ * Takes, or finds, the slot of a group; slot 0 is the whole. Both halves of its name are stored at
+ * once, so that no rank has to wait for another that has stored one.
+ */
 export function groupSlot(
   words: Int32Array,
   layout: ArenaLayout,
@@ -22,20 +25,14 @@ export function groupSlot(
   ordinal: number,
 ): number {
   const key = hash32(parent, ordinal, ...members) | 1;
-  const check = hash32(key, members.length, ...members, ordinal, parent) | 1;
+  const check = hash32(key, members.length, ...members, ordinal, parent);
+  const name = BigInt.asIntN(64, (BigInt(check >>> 0) << 32n) | BigInt(key >>> 0));
+  const names = new BigInt64Array(words.buffer);
   for (let probe = 0; probe < layout.groups - 1; probe++) {
     const slot = 1 + (((key >>> 1) + probe) % (layout.groups - 1));
-    const at = (layout.groupTable + slot * groupEntryBytes) / 4;
-    const found = Atomics.compareExchange(words, at, 0, key | 0);
-    if (found === 0) {
-      Atomics.store(words, at + 1, check | 0);
-      Atomics.notify(words, at + 1);
-      return slot;
-    }
-    if (found !== (key | 0)) continue;
-    // The rank that took the slot is between its two stores.
-    while (Atomics.load(words, at + 1) === 0) Atomics.wait(words, at + 1, 0, 1000);
-    if (Atomics.load(words, at + 1) === (check | 0)) return slot;
+    const at = (layout.groupTable + slot * groupEntryBytes) / 8;
+    const found = Atomics.compareExchange(names, at, 0n, name);
+    if (found === 0n || found === name) return slot;
   }
   throw new TriremeError(
     "GROUPS",

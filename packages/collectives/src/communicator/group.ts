@@ -11,6 +11,7 @@ import { GroupView } from "./group-view.ts";
 import { type Call, type Operation, sameCall } from "./operation.ts";
 import * as reductions from "./reductions.ts";
 import { type Parts, phases } from "./parts.ts";
+import { following } from "./sequence.ts";
 import { type ShortMessage, sendAtOnce, takeAtOnce } from "./short-message.ts";
 import { Task } from "./task.ts";
 
@@ -30,18 +31,22 @@ export class Group implements Communicator {
   readonly #groups: Map<string, number> = new Map();
   readonly #sent: number[];
   readonly #received: number[];
-  #calls = 0;
+  #calls: number;
   #closed = false;
 
-  /** @param members Ranks of the arena, in the order of rank of the group. */
-  constructor(endpoint: Endpoint, slot: number, members: readonly number[]) {
+  /**
+   * @param members Ranks of the arena, in the order of rank of the group.
+   * @param made Number of the call before the first, of each kind of numbering.
+   */
+  constructor(endpoint: Endpoint, slot: number, members: readonly number[], made = 0) {
     this.#endpoint = endpoint;
     this.#slot = slot;
     this.rank = members.indexOf(endpoint.rank);
     this.ranks = members.length;
     this.#view = new GroupView(this.rank, members, endpoint.layout.slotBytes);
-    this.#sent = members.map(() => 0);
-    this.#received = members.map(() => 0);
+    this.#calls = made;
+    this.#sent = members.map(() => made);
+    this.#received = members.map(() => made);
   }
 
   group(members: readonly number[]): Communicator {
@@ -67,7 +72,7 @@ export class Group implements Communicator {
 
   send(data: Elements, to: number): Work {
     const call = this.#call("send", data, data.length, this.#checkPeer(to));
-    const short = this.#short(call, ++this.#sent[to]!, data);
+    const short = this.#short(call, next(this.#sent, to), data);
     if (sendAtOnce(this.#endpoint, short)) return over;
     const message = this.#view.message(to, phases.pointToPoint, bytesOf(data), data.length);
     return this.#start(call, short.key.sequence, { out: [message] });
@@ -75,7 +80,7 @@ export class Group implements Communicator {
 
   receive(data: Elements, from: number): Work {
     const call = this.#call("receive", data, data.length, this.#checkPeer(from));
-    const short = this.#short(call, ++this.#received[from]!, data);
+    const short = this.#short(call, next(this.#received, from), data);
     if (takeAtOnce(this.#endpoint, short)) return over;
     const message = this.#view.message(from, phases.pointToPoint, bytesOf(data), data.length);
     return this.#start(call, short.key.sequence, { in: [message] });
@@ -233,7 +238,8 @@ export class Group implements Communicator {
 
   /** Announces a call, compares it with those of the other members, and starts it. */
   #collective(call: Call, parts: () => Parts): Work {
-    const sequence = ++this.#calls;
+    this.#calls = following(this.#calls);
+    const sequence = this.#calls;
     const { words, layout, rank } = this.#endpoint;
     const { members } = this.#view;
     this.#endpoint.check();
@@ -275,4 +281,11 @@ export class Group implements Communicator {
     if (!this.#closed) return;
     throw new TriremeError("CLOSED", `rank ${this.rank} has closed this communicator`);
   }
+}
+
+/** Counts on in one of several numberings. */
+function next(numbers: number[], of: number): number {
+  const sequence = following(numbers[of]!);
+  numbers[of] = sequence;
+  return sequence;
 }

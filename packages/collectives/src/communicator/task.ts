@@ -13,6 +13,7 @@ import { announced } from "./group-table.ts";
 import { type Call, printCall } from "./operation.ts";
 import { type PacketKey, callOf, lengthOf, writeHeader } from "./packet-header.ts";
 import { type Message, type Parts, phases } from "./parts.ts";
+import { isBefore } from "./sequence.ts";
 
 export interface TaskOptions extends Parts {
   readonly endpoint: Endpoint;
@@ -141,7 +142,7 @@ export class Task {
       (peer) =>
         call.operation !== "send" &&
         call.operation !== "receive" &&
-        announced(endpoint.words, endpoint.layout, group, peer) < this.key.sequence,
+        isBefore(announced(endpoint.words, endpoint.layout, group, peer), this.key.sequence),
     );
     const made = late.length > 0 ? `; ${plural(late)} did not call it` : "";
     return `${this.#title()}: rank ${endpoint.rank} waited ${formatSeconds(waited)} for ${plural(peers)}${made}`;
@@ -153,7 +154,7 @@ export class Task {
 
   #title(): string {
     const { call, sequence, members } = this.#options;
-    return `${call.operation} ${sequence} of ${plural(members)}`;
+    return `${call.operation} ${sequence >>> 0} of ${plural(members)}`;
   }
 
   #push(out: Progress): void {
