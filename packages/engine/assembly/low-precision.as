@@ -57,6 +57,9 @@ export function roundTo(
   }
 }
 
+/** Neither a scale nor its reciprocal may pass float32: numbers below 1e-36 are not scaled up further. */
+const greatestScale: f32 = reinterpret<f32>(0x7e800000); // 2^126
+
 /** The same for each block of up to `block` numbers of a row, scaled so that its greatest is `largest`. */
 export function roundBlocksTo(
   x: usize,
@@ -72,7 +75,7 @@ export function roundBlocksTo(
     for (let start = 0; start < cols; start += block) {
       const n = min(block, cols - start);
       const greatest = absMax(x, n);
-      const scale: f32 = greatest > 0 ? largest / greatest : 1;
+      const scale: f32 = greatest > 0 ? min(largest / greatest, greatestScale) : 1;
       roundTo(x, out, n, scale, step, least, largest);
       x += (<usize>n) << 2;
       out += (<usize>n) << 2;

@@ -32,6 +32,9 @@ const bf16: Numbers = { step: 2 ** -7, least: 2 ** -126, largest: 2 ** 128 - 2 *
 const e4m3: Numbers = { step: 2 ** -3, least: 2 ** -6, largest: 448 };
 const e5m2: Numbers = { step: 2 ** -2, least: 2 ** -14, largest: 57_344 };
 
+/** Neither a scale nor its reciprocal may pass float32: numbers below 1e-36 are not scaled up further. */
+const greatestScale = 2 ** 126;
+
 /** Numbers of a row with one scale, in blocks. */
 const block = 128;
 
@@ -61,7 +64,8 @@ export class ProductFormat {
       return;
     }
     const greatest = this.#greatest(kernels, x, weight, role);
-    const scale = greatest > 0 && Number.isFinite(greatest) ? largest / greatest : 1;
+    const isScaled = greatest > 0 && Number.isFinite(greatest);
+    const scale = isScaled ? Math.min(largest / greatest, greatestScale) : 1;
     roundTo(kernels, x, out, scale, numbers);
   }
 

@@ -1,5 +1,6 @@
 import { fromBf16, fromE4m3, toBf16, toE4m3 } from "@trireme/collectives";
 import { expect, test } from "vitest";
+import { ProductFormat } from "../../src/product-format.ts";
 import { Arena } from "./arena.ts";
 
 /** Magnitudes from below the least number of each format to above its largest. */
@@ -82,3 +83,28 @@ test("BF16 keeps NaN and infinity, ties to even and overflow, at every place of 
     arena.checkGuards();
   }
 });
+
+test.each([
+  ["block", "input", 1 / 16, 2 ** -136],
+  ["current", "input", 1 / 16, 2 ** -136],
+  ["current", "gradient", 1 / 8, 2 ** -143],
+] as const)(
+  "FP8 with %s scaling keeps an %s whose scale would pass float32",
+  (scaling, role, relative, step) => {
+    // The smallest scale that would, normal numbers below it, and subnormal ones alone.
+    for (const greatest of [1.3e-36, 1e-37, 1e-39, 2 ** -149]) {
+      const arena = new Arena();
+      const values = [greatest, 0, 0, -greatest, greatest / 3, greatest / 7, 0].map(Math.fround);
+      const [x, out] = [arena.floats(values), arena.unset(values.length)];
+      const tensor = { pointer: x.pointer, dims: [1, values.length], size: values.length };
+      const format = new ProductFormat({ kind: "fp8", scaling });
+      format.round(arena.kernels, tensor, out.pointer, "w", role);
+      arena.checkGuards();
+      values.forEach((value, i) => {
+        // Of the scale 2^126 the smallest numbers are even steps: half of one off at most.
+        const off = Math.abs(out.values[i]! - value);
+        expect(off).toBeLessThanOrEqual(Math.max(Math.abs(value) * relative, step));
+      });
+    }
+  },
+);
