@@ -16,8 +16,9 @@ import {
   noGradients,
   readGradients,
 } from "./gradient-block.ts";
-import { afterwards, reduceGradients } from "./gradient-reduction.ts";
+import { reduceGradients } from "./gradient-reduction.ts";
 import type { Range } from "./slice.ts";
+import { afterwards } from "./works.ts";
 
 export class BucketGradients {
   /** Of the segment that this rank updates; none where nothing is trained. */

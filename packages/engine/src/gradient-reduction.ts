@@ -15,6 +15,7 @@ import {
   gradientElements,
   gradientPart,
 } from "./gradient-block.ts";
+import { afterwards, over } from "./works.ts";
 
 /** What is summed, and where the sum goes. */
 export interface GradientReduction extends GradientPlace {
@@ -104,21 +105,4 @@ const partElements = 16_384;
 function deliver(o: GradientReduction, sums: Gradients): void {
   if (o.adds) addGradients(o, sums, o.segment);
   else if (sums.pointer !== o.segment.pointer) copyGradients(o, sums, o.segment);
-}
-
-const over: Work = { done: true, wait: () => {} };
-
-/** A call and what is done when it is over, by the first to wait for it. */
-export function afterwards(work: Work, finish: () => void): Work {
-  let waits = true;
-  return {
-    get done(): boolean {
-      return work.done;
-    },
-    wait: (): void => {
-      work.wait();
-      if (waits) finish();
-      waits = false;
-    },
-  };
 }

@@ -7,6 +7,7 @@ import type { Communicator, Work } from "@trireme/collectives";
 import type { Kernels } from "./kernels/kernels.ts";
 import type { Pool } from "./pool.ts";
 import type { Tensor } from "./tensor.ts";
+import { over } from "./works.ts";
 
 /** What working weights are made of. */
 export interface HalfValuesOptions {
@@ -16,8 +17,6 @@ export interface HalfValuesOptions {
   /** Elements of the flat block. */
   readonly size: number;
 }
-
-const over: Work = { done: true, wait: () => {} };
 
 export class HalfValues {
   readonly #options: HalfValuesOptions;

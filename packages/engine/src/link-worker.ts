@@ -4,6 +4,7 @@ import { createCommunicator } from "@trireme/collectives";
 import type { LinkSeed } from "./link-protocol.ts";
 import type { MeasuredLink } from "./measure-link.ts";
 import { createRankMemory } from "./rank-memory.ts";
+import { median } from "./timed-runs.ts";
 
 const roundTrips = 50;
 const reductions = 12;
@@ -36,7 +37,7 @@ function time(what: () => void, times: number): number {
     what();
     return now() - begin;
   });
-  return seconds.toSorted((a, b) => a - b)[Math.floor(times / 2)]!;
+  return median(seconds);
 }
 
 communicator.barrier().wait();

@@ -1,8 +1,8 @@
 /** Micro-timing of the messages between two ranks on this machine. */
 import { communicatorArena } from "@trireme/collectives";
-import { type BytesPerSecond, type Seconds, TriremeError } from "@trireme/core";
+import type { BytesPerSecond, Seconds } from "@trireme/core";
 import type { LinkSeed } from "./link-protocol.ts";
-import { spawn } from "./spawn.ts";
+import { measureOnThread } from "./measure-on-thread.ts";
 
 /** What a message between two ranks takes: `latency + bytes / bandwidth`. */
 export interface MeasuredLink {
@@ -19,20 +19,9 @@ export interface MeasuredLink {
 export async function measureLink(): Promise<MeasuredLink> {
   const arena = communicatorArena(2);
   const seeds: LinkSeed[] = [0, 1].map((rank) => ({ arena, rank }));
-  const [measured] = await Promise.all(seeds.map((seed) => measureOnThread(seed)));
+  const worker = new URL("./link-worker", import.meta.url);
+  const [measured] = await Promise.all(
+    seeds.map((seed) => measureOnThread<MeasuredLink>(worker, seed)),
+  );
   return measured!;
-}
-
-function measureOnThread(seed: LinkSeed): Promise<MeasuredLink> {
-  return new Promise((resolve, reject) => {
-    const worker = spawn(new URL("./link-worker", import.meta.url), seed);
-    worker.on("message", (measured: MeasuredLink) => {
-      resolve(measured);
-      void worker.terminate();
-    });
-    worker.on("error", reject);
-    worker.on("exit", (code) => {
-      reject(new TriremeError("MEASURE", `a measuring thread ended with exit code ${code}`));
-    });
-  });
 }

@@ -11,10 +11,9 @@ import { createRankMemory } from "./rank-memory.ts";
 import { restOf } from "./resting-tensor.ts";
 import { Tape } from "./tape.ts";
 import { type Tensor, view } from "./tensor.ts";
+import { median, timedRuns } from "./timed-runs.ts";
 
-/** Times are medians of at least this many executions. */
-const leastRuns = 3;
-const mostRuns = 200;
+const now = (): number => performance.now() / 1e3;
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the main thread sends nothing else
 const seed = workerData as MeasureSeed;
@@ -52,34 +51,32 @@ function cool(warm: Tensor): void {
 function timeForward(operator: Operator, budget: number): Measured {
   const timed = timedOperator(operator, { pool, kernels, narrow });
   const times: [number[], number[], number[]] = [[], [], []];
-  const end = performance.now() + budget * 1e3;
-  for (let run = 0; run < mostRuns && (run < leastRuns || performance.now() < end); run++) {
+  for (const counts of timedRuns(budget, now)) {
     const tape = new Tape(kernels, pool, true, timed.products);
     cool(timed.input);
-    const begin = performance.now();
+    const begin = now();
     const y = timed.run(tape);
     tape.rest();
-    const forward = performance.now();
+    const forward = now();
     restOf(timed.input);
     if (y.gradient === undefined) {
       y.gradient = tape.activation(y.value.dims);
       view(memory, y.gradient).fill(1e-3);
     }
     cool(y.gradient);
-    const back = performance.now();
+    const back = now();
     tape.backwardInput();
-    const weight = performance.now();
+    const weight = now();
     tape.backwardWeight();
-    const done = performance.now();
+    const done = now();
     tape.release();
-    // The first run pays for memory and compilation.
-    if (run === 0) continue;
+    if (!counts) continue;
     times[0].push(forward - begin);
     times[1].push(weight - back);
     times[2].push(done - weight);
   }
   timed.free();
-  const seconds = times.map((list) => median(list) / 1e3);
+  const seconds = times.map(median);
   const keys = [
     operator,
     gradientOperator(seed.operators, operator, "input-gradient"),
@@ -104,9 +101,8 @@ function timeOptimizer(operator: Operator, budget: number): Measured {
       ? new HostPlace(new HostMemory(createKernels), memory, { start: 0, value })
       : undefined;
   const times: number[] = [];
-  const end = performance.now() + budget * 1e3;
-  for (let run = 0; run < mostRuns && (run < leastRuns || performance.now() < end); run++) {
-    const begin = performance.now();
+  for (const counts of timedRuns(budget, now)) {
+    const begin = now();
     // What the update of a step consists of: clear, norm, AdamW; on the host, between copies.
     kernels.fill(gradient.pointer, 1e-3, n);
     kernels.sumSquares(gradient.pointer, n);
@@ -118,16 +114,11 @@ function timeOptimizer(operator: Operator, budget: number): Measured {
       host.giveValues(value);
     }
     if (half !== undefined) kernels.toBf16(value.pointer, half, n);
-    if (run > 0) times.push(performance.now() - begin);
+    if (counts) times.push(now() - begin);
   }
   for (const used of tensors) pool.free(used);
   if (half !== undefined) pool.freeBytes(half, n * 2);
-  return [[operator.key, median(times) / 1e3]];
-}
-
-function median(times: readonly number[]): number {
-  const sorted = times.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)]!;
+  return [[operator.key, median(times)]];
 }
 
 function update(of: Kernels, segment: Omit<Segment, "start" | "count">): void {

@@ -1,8 +1,8 @@
 /** Micro-timings of a plan's operators on this machine: what predictions of real steps rest on. */
 import { type Seconds, TriremeError } from "@trireme/core";
 import type { Operator } from "@trireme/workload";
+import { measureOnThread } from "./measure-on-thread.ts";
 import type { Measured, MeasureSeed } from "./measure-protocol.ts";
-import { spawn } from "./spawn.ts";
 
 /** Options of `measureOperators`. */
 export interface MeasureOptions {
@@ -32,7 +32,10 @@ export async function measureOperators(
   if (unique.length === 0) return new Map();
   const gate = new Int32Array(new SharedArrayBuffer(8));
   const seed: MeasureSeed = { operators: unique, budget, gate, threads: cores };
-  const results = await Promise.all(Array.from({ length: cores }, () => measureOnThread(seed)));
+  const worker = new URL("./measure-worker", import.meta.url);
+  const results = await Promise.all(
+    Array.from({ length: cores }, () => measureOnThread<Measured>(worker, seed)),
+  );
   const times = new Map<string, number[]>();
   for (const [key, seconds] of results.flat()) {
     const list = times.get(key);
@@ -40,20 +43,6 @@ export async function measureOperators(
     else list.push(seconds);
   }
   return new Map(Array.from(times, ([key, list]) => [key, mean(list)]));
-}
-
-function measureOnThread(seed: MeasureSeed): Promise<Measured> {
-  return new Promise((resolve, reject) => {
-    const worker = spawn(new URL("./measure-worker", import.meta.url), seed);
-    worker.on("message", (measured: Measured) => {
-      resolve(measured);
-      void worker.terminate();
-    });
-    worker.on("error", reject);
-    worker.on("exit", (code) => {
-      reject(new TriremeError("MEASURE", `a measuring thread ended with exit code ${code}`));
-    });
-  });
 }
 
 function mean(values: readonly number[]): number {

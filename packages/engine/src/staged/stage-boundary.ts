@@ -5,6 +5,7 @@
  */
 import type { Communicator, Elements, Work } from "@trireme/collectives";
 import type { Pool } from "../pool.ts";
+import { over } from "../works.ts";
 
 export interface StageBoundary {
   /** Starts to send to a stage. With `isSplit`, the rows of a rank are its part of the stage's. */
@@ -23,8 +24,6 @@ export function directBoundary(
     receive: (data, from) => communicator.receive(data, rankOfStage[from]!).wait(),
   };
 }
-
-const over: Work = { done: true, wait: () => {} };
 
 /** Leader to leader; `tensor` are the ranks of the own stage, the leader first; undefined for one. */
 export function leaderBoundary(

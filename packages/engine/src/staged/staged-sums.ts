@@ -13,8 +13,8 @@ import {
   gradientElements,
   gradientPart,
 } from "../gradient-block.ts";
-import { afterwards } from "../gradient-reduction.ts";
 import type { Parameter } from "../tape.ts";
+import { afterwards } from "../works.ts";
 import type { PieceRun, PieceSum } from "./piece-sums.ts";
 
 /** What the sums of a rank need. */
