@@ -14,11 +14,13 @@ import {
   padded,
   SCORE_BYTES,
 } from "./attention-shape";
+import { hideKeys, slopeTile } from "./attention-softmax";
 import { fill } from "./elementwise";
 import { packB } from "./gemm-pack";
-import { multiplyColumns, multiplyRows, TILE_COLUMNS, TILE_ROWS } from "./gemm-tile";
+import { multiplyColumns, multiplyRows } from "./gemm-tile";
+import { TILE_COLUMNS, TILE_ROWS } from "./gemm-tile-store";
 import { dot } from "./rows";
-import { exp2Term4, firstLanes, LOG2E } from "./vector-math";
+import { loadPartial, LOG2E } from "./vector-math";
 
 /** Bytes of a row of a block of scores. */
 const WIDTH: usize = BACKWARD_KEYS * 4;
@@ -235,15 +237,15 @@ function backwardBlock(
         WIDTH,
         spill,
       );
-      for (let row = 0; row < tile; row++) {
-        const at = <usize>row * WIDTH;
-        const place = (<usize>(i + row)) << 2;
-        const delta = load<f32>(deltas + place) * scale;
-        const visible = min(columns, last + i + row + 1 - j);
-        const hidden = window > 0 ? max(0, last + i + row + 1 - window - j) : 0;
-        const sum = load<f32>(lse + place) * LOG2E;
-        slopeRow(p + at, d + at, hidden, visible, columns, sum, delta);
-      }
+      const visible = last + i + 1 - j;
+      const hidden = window > 0 ? visible - window : -TILE_ROWS;
+      hideKeys(p, WIDTH, tile, hidden, visible, columns);
+      const place = (<usize>i) << 2;
+      const whole = tile == TILE_ROWS;
+      const sums = whole ? v128.load(lse + place) : loadPartial(lse + place, tile);
+      const logs = f32x4.mul(sums, f32x4.splat(LOG2E));
+      const rowDeltas = f32x4.mul(v128.load(deltas + place), f32x4.splat(scale));
+      slopeTile(p, d, columns, logs, rowDeltas);
       multiplyRows(
         d,
         WIDTH,
@@ -297,55 +299,5 @@ function backwardBlock(
         spill,
       );
     }
-  }
-}
-
-/**
- * In place, for keys `hidden`..`visible` of a row: scores to P = 2^(score - lse), slopes (scaled dP)
- * to dS = P * (slope - delta); the other keys up to `columns` get 0, and up to three behind them.
- */
-function slopeRow(
-  score: usize,
-  slope: usize,
-  hidden: i32,
-  visible: i32,
-  columns: i32,
-  lse: f32,
-  delta: f32,
-): void {
-  if (visible <= hidden) {
-    const all = (columns + 3) & -4;
-    fill(score, 0, all);
-    fill(slope, 0, all);
-    return;
-  }
-  const shift = f32x4.splat(lse);
-  const deltas = f32x4.splat(delta);
-  const whole = visible & -4;
-  const end = (<usize>whole) << 2;
-  let at: usize = 0;
-  for (; at < end; at += 16) {
-    const p = exp2Term4(f32x4.sub(v128.load(score + at), shift));
-    v128.store(score + at, p);
-    v128.store(slope + at, f32x4.mul(p, f32x4.sub(v128.load(slope + at), deltas)));
-  }
-  const tail = visible & 3;
-  if (tail) {
-    const mask = firstLanes(tail);
-    const p = v128.and(exp2Term4(f32x4.sub(v128.load(score + at), shift)), mask);
-    const d = f32x4.mul(p, f32x4.sub(v128.load(slope + at), deltas));
-    v128.store(score + at, p);
-    v128.store(slope + at, v128.and(d, mask));
-  }
-  if (hidden > 0) {
-    fill(score, 0, hidden);
-    fill(slope, 0, hidden);
-  }
-  const written = (visible + 3) & -4;
-  if (written < columns) {
-    const behind = (<usize>written) << 2;
-    const count = ((columns + 3) & -4) - written;
-    fill(score + behind, 0, count);
-    fill(slope + behind, 0, count);
   }
 }

@@ -15,10 +15,12 @@ import {
   padded,
   STRIP_BYTES,
 } from "./attention-shape";
+import { hideKeys, softmaxTile } from "./attention-softmax";
 import { fill, scale as scaleValues } from "./elementwise";
-import { multiplyRows, TILE_COLUMNS, TILE_ROWS } from "./gemm-tile";
+import { multiplyRows } from "./gemm-tile";
+import { TILE_COLUMNS, TILE_ROWS } from "./gemm-tile-store";
 import { log64 } from "./scalar-math";
-import { exp2Term, exp2Term4, firstLanes, LOG2E, max4, sum4 } from "./vector-math";
+import { LOG2E } from "./vector-math";
 
 const LN2: f64 = 0.6931471805599453;
 
@@ -143,7 +145,8 @@ function attendTile(
 ): void {
   const width: usize = FORWARD_KEYS * 4;
   const sums = scratch + STRIP_BYTES;
-  const spill = sums + TILE_ROWS * 4;
+  const maxima = sums + TILE_ROWS * 4;
+  const spill = maxima + TILE_ROWS * 4;
   const scale: f32 = LOG2E / sqrt<f32>(<f32>headDim);
   const keyBytes = (<usize>(headDim * TILE_COLUMNS)) << 2;
   const seen = max(0, min(keys, last + rows));
@@ -167,14 +170,10 @@ function attendTile(
       width,
       spill,
     );
-    for (let row = 0; row < rows; row++) {
-      const visible = min(columns, last + row + 1 - j);
-      const hidden = window > 0 ? max(0, last + row + 1 - window - j) : 0;
-      const at = (<usize>row) << 2;
-      const o = out + <usize>row * outStride;
-      const scores = scratch + <usize>row * width;
-      softmaxRow(scores, hidden, visible, columns, j == first, sums + at, lse + at, o, headDim);
-    }
+    const visible = last + 1 - j;
+    const hidden = window > 0 ? visible - window : -TILE_ROWS;
+    hideKeys(scratch, width, rows, hidden, visible, columns);
+    softmaxTile(scratch, columns, j == first, maxima, sums, out, outStride, rows, headDim);
     const keep: f32 = j == first ? 0 : 1;
     multiplyRows(
       scratch,
@@ -192,75 +191,15 @@ function attendTile(
     );
   }
   for (let row = 0; row < rows; row++) {
-    const at = lse + ((<usize>row) << 2);
+    const at = (<usize>row) << 2;
     const o = out + <usize>row * outStride;
-    const sum: f32 = first < seen ? load<f32>(sums + ((<usize>row) << 2)) : 0;
+    const sum: f32 = first < seen ? load<f32>(sums + at) : 0;
     if (sum == 0) {
-      store<f32>(at, -Infinity);
+      store<f32>(lse + at, -Infinity);
       fill(o, 0, headDim);
     } else {
-      store<f32>(at, <f32>(<f64>load<f32>(at) * LN2 + log64(<f64>sum)));
+      store<f32>(lse + at, <f32>(<f64>load<f32>(maxima + at) * LN2 + log64(<f64>sum)));
       scaleValues(o, <f32>1 / sum, headDim);
     }
   }
-}
-
-/**
- * Replaces the scores of keys `hidden`..`visible` of a row by 2^(score - maximum), those of the other
- * keys up to `columns` by 0, and brings the row's running maximum, its sum and its unnormalised
- * output up to date.
- */
-function softmaxRow(
-  score: usize,
-  hidden: i32,
-  visible: i32,
-  columns: i32,
-  isFirst: bool,
-  sum: usize,
-  maximum: usize,
-  out: usize,
-  headDim: i32,
-): void {
-  if (visible <= hidden) {
-    fill(score, 0, columns);
-    if (isFirst) {
-      store<f32>(maximum, -Infinity);
-      store<f32>(sum, 0);
-    }
-    return;
-  }
-  if (hidden > 0) fill(score, -Infinity, hidden);
-  const whole = visible & -4;
-  const end = (<usize>whole) << 2;
-  const tail = visible & 3;
-  const mask = firstLanes(tail);
-  let greatest = f32x4.splat(-Infinity);
-  if (tail) greatest = v128.bitselect(v128.load(score + end), greatest, mask);
-  for (let at: usize = 0; at < end; at += 16)
-    greatest = f32x4.pmax(greatest, v128.load(score + at));
-  let top = max4(greatest);
-  let before: f32 = 0;
-  if (!isFirst) {
-    const previous = load<f32>(maximum);
-    top = max<f32>(top, previous);
-    const fade = exp2Term(previous - top);
-    before = load<f32>(sum) * fade;
-    if (fade != 1) scaleValues(out, fade, headDim);
-  }
-  const shift = f32x4.splat(top);
-  let sums = f32x4.splat(0);
-  for (let at: usize = 0; at < end; at += 16) {
-    const term = exp2Term4(f32x4.sub(v128.load(score + at), shift));
-    v128.store(score + at, term);
-    sums = f32x4.add(sums, term);
-  }
-  if (tail) {
-    const term = v128.and(exp2Term4(f32x4.sub(v128.load(score + end), shift)), mask);
-    v128.store(score + end, term);
-    sums = f32x4.add(sums, term);
-  }
-  const written = (visible + 3) & -4;
-  if (written < columns) fill(score + ((<usize>written) << 2), 0, columns - written);
-  store<f32>(maximum, top);
-  store<f32>(sum, before + sum4(sums));
 }

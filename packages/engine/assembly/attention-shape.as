@@ -6,7 +6,7 @@
  */
 
 import { packB } from "./gemm-pack";
-import { TILE_COLUMNS, TILE_ROWS } from "./gemm-tile";
+import { TILE_COLUMNS, TILE_ROWS } from "./gemm-tile-store";
 import { TILE_BYTES } from "./gemm";
 
 /** Keys of a block forward, where four rows of scores exist at a time. */

@@ -20,6 +20,18 @@ export function add(x: usize, y: usize, out: usize, n: i32): void {
   }
 }
 
+/** out = x * y. */
+export function multiply(x: usize, y: usize, out: usize, n: i32): void {
+  const end = (<usize>(n & -4)) << 2;
+  let at: usize = 0;
+  for (; at < end; at += 16) {
+    v128.store(out + at, f32x4.mul(v128.load(x + at), v128.load(y + at)));
+  }
+  for (const last = (<usize>n) << 2; at < last; at += 4) {
+    store<f32>(out + at, load<f32>(x + at) * load<f32>(y + at));
+  }
+}
+
 /** into += x. */
 export function accumulate(x: usize, into: usize, n: i32): void {
   add(into, x, into, n);
@@ -76,12 +88,10 @@ export function sumSquares(x: usize, n: i32): f64 {
   const end = (<usize>(n & -8)) << 2;
   let at: usize = 0;
   for (; at < end; at += 32) {
-    const a = v128.load(x + at);
-    const b = v128.load(x + at, 16);
-    const a0 = f64x2.promote_low_f32x4(a);
-    const a1 = f64x2.promote_low_f32x4(i64x2.shuffle(a, a, 1, 1));
-    const b0 = f64x2.promote_low_f32x4(b);
-    const b1 = f64x2.promote_low_f32x4(i64x2.shuffle(b, b, 1, 1));
+    const a0 = f64x2.promote_low_f32x4(v128.load64_zero(x + at));
+    const a1 = f64x2.promote_low_f32x4(v128.load64_zero(x + at, 8));
+    const b0 = f64x2.promote_low_f32x4(v128.load64_zero(x + at, 16));
+    const b1 = f64x2.promote_low_f32x4(v128.load64_zero(x + at, 24));
     s0 = f64x2.add(s0, f64x2.mul(a0, a0));
     s1 = f64x2.add(s1, f64x2.mul(a1, a1));
     s2 = f64x2.add(s2, f64x2.mul(b0, b0));

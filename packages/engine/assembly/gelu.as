@@ -27,16 +27,21 @@ function gelu4(x: v128): v128 {
   return f32x4.mul(x, gate4(x, f32x4.mul(x, x)));
 }
 
-/** d gelu / dx = s + x s (1 - s) d(2u)/dx with s = sigmoid(2u). */
+/** d gelu / dx = s + x s (1 - s) d(2u)/dx, given x, its square and s = sigmoid(2u). */
 // @ts-ignore: decorator
 @inline
-function geluSlope4(x: v128): v128 {
+function slope4(x: v128, square: v128, s: v128): v128 {
   const one = f32x4.splat(1);
-  const square = f32x4.mul(x, x);
-  const s = gate4(x, square);
   const cubic = multiplyAdd(f32x4.splat(CUBIC_SLOPE), square, one);
   const slope = f32x4.mul(f32x4.mul(f32x4.splat(TWICE_ROOT), x), cubic);
   return multiplyAdd(f32x4.mul(s, f32x4.sub(one, s)), slope, s);
+}
+
+// @ts-ignore: decorator
+@inline
+function geluSlope4(x: v128): v128 {
+  const square = f32x4.mul(x, x);
+  return slope4(x, square, gate4(x, square));
 }
 
 /** y = gelu(x). y may be x. */
@@ -58,5 +63,24 @@ export function geluBackward(x: usize, dy: usize, dx: usize, n: i32): void {
   if (tail) {
     const slope = geluSlope4(loadPartial(x + at, tail));
     storePartial(dx + at, f32x4.mul(loadPartial(dy + at, tail), slope), tail);
+  }
+}
+
+/** y = gelu(x), and x = gelu'(x), which shares the exponential. */
+export function geluSplit(x: usize, y: usize, n: i32): void {
+  const end = (<usize>(n & -4)) << 2;
+  const tail = n & 3;
+  let at: usize = 0;
+  for (; at < end; at += 16) {
+    const value = v128.load(x + at);
+    const square = f32x4.mul(value, value);
+    const s = gate4(value, square);
+    v128.store(y + at, f32x4.mul(value, s));
+    v128.store(x + at, slope4(value, square, s));
+  }
+  if (tail) {
+    const value = loadPartial(x + at, tail);
+    storePartial(y + at, gelu4(value), tail);
+    storePartial(x + at, geluSlope4(value), tail);
   }
 }

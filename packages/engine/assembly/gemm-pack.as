@@ -5,7 +5,7 @@
  */
 
 import { TALL_ROWS } from "./gemm-tall-tile";
-import { TILE_COLUMNS, TILE_ROWS } from "./gemm-tile";
+import { TILE_COLUMNS, TILE_ROWS } from "./gemm-tile-store";
 import { loadPartial } from "./vector-math";
 
 /** Packs op(B)[k, n] into panels; `stride` is B's row length in bytes. */

@@ -9,7 +9,7 @@
  * (pointers to floats are multiples of 4) but might, for all that V8 knows, leave the loop.
  */
 
-import { storeRow, TILE_COLUMNS } from "./gemm-tile";
+import { storeRow, TILE_COLUMNS } from "./gemm-tile-store";
 import { multiplyAdd } from "./vector-math";
 
 export const TALL_ROWS: i32 = 6;

@@ -6,7 +6,8 @@
 
 import { packB, packTransposedA } from "./gemm-pack";
 import { multiplyTallColumns, multiplyTallRows, TALL_ROWS } from "./gemm-tall-tile";
-import { multiplyColumns, multiplyRows, TILE_COLUMNS, TILE_ROWS } from "./gemm-tile";
+import { multiplyColumns, multiplyRows } from "./gemm-tile";
+import { TILE_COLUMNS, TILE_ROWS } from "./gemm-tile-store";
 
 /** Greatest depth of a block. */
 const BLOCK_K: i32 = 256;

@@ -72,13 +72,6 @@ function powerOfTwo(shifted: v128): v128 {
   return i32x4.add(i32x4.shl(shifted, 23), f32x4.splat(1));
 }
 
-/** Lane 0 of exp2Term4: the same bits as in a vector. */
-// @ts-ignore: decorator
-@inline
-export function exp2Term(t: f32): f32 {
-  return f32x4.extract_lane(exp2Term4(f32x4.splat(t)), 0);
-}
-
 /** Sum of the four lanes, in pairs. */
 // @ts-ignore: decorator
 @inline

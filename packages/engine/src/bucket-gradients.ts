@@ -53,8 +53,10 @@ export class BucketGradients {
 
   /** Clears what the last step left. */
   beginStep(): void {
-    const { pool } = this.#options;
-    for (const block of new Set([this.#whole ?? this.own, this.own])) clearGradients(pool, block);
+    const { kernels } = this.#options;
+    for (const block of new Set([this.#whole ?? this.own, this.own])) {
+      clearGradients(kernels, block);
+    }
   }
 
   /** Makes room where none is kept between steps. */
@@ -122,9 +124,9 @@ export class BucketGradients {
   }
 
   #block(count: number): Gradients {
-    const { pool } = this.#options;
+    const { pool, kernels } = this.#options;
     const block = allocateGradients(pool, count, this.#each);
-    clearGradients(pool, block);
+    clearGradients(kernels, block);
     return block;
   }
 }

@@ -215,9 +215,9 @@ export class Bucket {
   }
 
   #block(count: number): Tensor {
-    const { pool } = this.#options;
+    const { pool, kernels } = this.#options;
     const tensor = pool.allocate([count]);
-    view(pool.memory, tensor).fill(0);
+    kernels.fill(tensor.pointer, 0, count);
     return tensor;
   }
 }

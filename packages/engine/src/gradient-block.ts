@@ -46,9 +46,9 @@ export function gradientPart(block: Gradients, start: number, count: number): Gr
   return { pointer: block.pointer + start * block.each, size: count, each: block.each };
 }
 
-/** Makes them zeros. */
-export function clearGradients({ memory }: Pool, block: Gradients): void {
-  new Uint8Array(memory.buffer, block.pointer, gradientBytes(block)).fill(0);
+/** Makes zeros of a block, an even number of them. */
+export function clearGradients(kernels: Kernels, block: Gradients): void {
+  kernels.fill(block.pointer, 0, gradientBytes(block) / 4);
 }
 
 export function gradientBytes({ size, each }: Gradients): Bytes {

@@ -92,6 +92,8 @@ export interface Kernels
 
   /** y[n] = GELU(x), tanh approximation as in GPT-2. y may be x. */
   geluForward(x: number, y: number, n: number): void;
+  /** y[n] = GELU(x), and x[n] = GELU'(x): what `multiply` takes a gradient back by. */
+  geluSplit(x: number, y: number, n: number): void;
   /** dx[n] = dy * GELU'(x). dx may be dy or x. */
   geluBackward(x: number, dy: number, dx: number, n: number): void;
   /** y[rows, width] = silu(gate) * up; a row of gateUp is `width` gates, then `width` ups. */
@@ -206,6 +208,8 @@ export interface Kernels
 
   /** out[n] = x + y. out may be x or y. */
   add(x: number, y: number, out: number, n: number): void;
+  /** out[n] = x * y. out may be x or y. */
+  multiply(x: number, y: number, out: number, n: number): void;
   /** into[n] += x. */
   accumulate(x: number, into: number, n: number): void;
   /** out[n] = x; the two may overlap. */

@@ -3,12 +3,18 @@ import type { Tape, Variable } from "../tape.ts";
 import { gradientOf } from "../tape.ts";
 import { matrixDims } from "../tensor.ts";
 
-/** GeLU in the tanh form of GPT-2, element by element; x is a product that nothing else reads. */
+/**
+ * GeLU in the tanh form of GPT-2, element by element; x is a product that nothing else reads, and
+ * makes room for the slope there, unless it rests in fewer bits.
+ */
 export function gelu(tape: Tape, x: Variable): Variable {
   const { kernels } = tape;
   const [rows, width] = matrixDims(x.value);
   const y = tape.variable([rows, width]);
-  kernels.geluForward(x.value.pointer, y.value.pointer, y.value.size);
+  const [values, out, size] = [x.value.pointer, y.value.pointer, y.value.size];
+  const keepsSlope = tape.records && !(x.value instanceof RestingTensor);
+  if (keepsSlope) kernels.geluSplit(values, out, size);
+  else kernels.geluForward(values, out, size);
   tape.record({
     input: () => {
       const gradient = gradientOf(y);
@@ -21,7 +27,7 @@ export function gelu(tape: Tape, x: Variable): Variable {
         tape.give(x, gradient);
         return;
       }
-      tape.turn(x, (dx) => kernels.geluBackward(x.value.pointer, dy, dx, rows * width));
+      tape.turn(x, (dx) => kernels.multiply(x.value.pointer, dy, dx, size));
       tape.free(gradient);
     },
     spent: () => [y.value],

@@ -6,7 +6,7 @@ import { gradientOf } from "../tape.ts";
  * gradient itself, and keeps it until its weight gradients are taken; x gets a copy.
  */
 export function residual(tape: Tape, x: Variable, branch: Variable): Variable {
-  const { kernels, pool } = tape;
+  const { kernels } = tape;
   const { size } = x.value;
   const y = tape.variable(x.value.dims);
   kernels.add(x.value.pointer, branch.value.pointer, y.value.pointer, size);
@@ -14,7 +14,7 @@ export function residual(tape: Tape, x: Variable, branch: Variable): Variable {
   tape.record({
     input: () => {
       const dy = gradientOf(y);
-      tape.contribute(x, (dx) => pool.copy(dy.pointer, dx, size));
+      tape.contribute(x, (dx) => kernels.copy(dy.pointer, dx, size));
       tape.give(branch, dy);
     },
     spent: () => [y.value],

@@ -44,6 +44,19 @@ test("GELU's gradient is its slope by finite differences", () => {
   expectClose(dx.values, wanted, 1e-6);
 });
 
+test.each([0, 1, 3, 4, 6, 37])("GELU of %i values splits into value and slope", (n) => {
+  const arena = new Arena();
+  const x = arena.normal(n);
+  const [slope, ones] = [arena.floats(x.values), arena.floats(new Float32Array(n).fill(1))];
+  const [y, split, dx] = [arena.unset(n), arena.unset(n), arena.unset(n)];
+  arena.kernels.geluForward(x.pointer, y.pointer, n);
+  arena.kernels.geluBackward(x.pointer, ones.pointer, dx.pointer, n);
+  arena.kernels.geluSplit(slope.pointer, split.pointer, n);
+  arena.checkGuards();
+  expect([...split.values]).toEqual([...y.values]);
+  expect([...slope.values]).toEqual([...dx.values]);
+});
+
 test.each([0, 1, 2, 3, 4, 7])("GELU of %i values touches no other", (n) => {
   const arena = new Arena();
   const [x, dy] = [arena.normal(n), arena.normal(n)];

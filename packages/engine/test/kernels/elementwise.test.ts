@@ -4,7 +4,7 @@ import { Arena, expectClose } from "./arena.ts";
 
 const count = fc.oneof(fc.integer({ min: 0, max: 40 }), fc.constantFrom(255, 1000));
 
-test("add, accumulate, copy, scale and fill do to each element what they say, and to no other", () => {
+test("add, multiply, accumulate, copy, scale and fill do to each element what they say, and to no other", () => {
   fc.assert(
     fc.property(count, (n) => {
       const arena = new Arena({ seed: n, bytes: 1e6 });
@@ -13,6 +13,8 @@ test("add, accumulate, copy, scale and fill do to each element what they say, an
       const sum = x.values.map((v, i) => v + y.values[i]!);
       kernels.add(x.pointer, y.pointer, out.pointer, n);
       expect(Array.from(out.values)).toEqual(Array.from(sum));
+      kernels.multiply(x.pointer, y.pointer, out.pointer, n);
+      expect(Array.from(out.values)).toEqual(Array.from(x.values.map((v, i) => v * y.values[i]!)));
       kernels.accumulate(x.pointer, y.pointer, n);
       expect(Array.from(y.values)).toEqual(Array.from(sum));
       kernels.scale(y.pointer, 0.3, n);
