@@ -11,10 +11,10 @@ export function gelu(tape: Tape, x: Variable): Variable {
   const { kernels } = tape;
   const [rows, width] = matrixDims(x.value);
   const y = tape.variable([rows, width]);
-  const [values, out, size] = [x.value.pointer, y.value.pointer, y.value.size];
+  const { pointer: out, size } = y.value;
   const keepsSlope = tape.records && !(x.value instanceof RestingTensor);
-  if (keepsSlope) kernels.geluSplit(values, out, size);
-  else kernels.geluForward(values, out, size);
+  if (keepsSlope) kernels.geluSplit(x.value.pointer, out, size);
+  else kernels.geluForward(x.value.pointer, out, size);
   tape.record({
     input: () => {
       const gradient = gradientOf(y);
