@@ -53,7 +53,7 @@ export function generate(o: Generator): Int32Array {
     if (logits !== undefined) tokens[length] = sample(logits, o.temperature, rng);
     if (embeds === heads) continue;
     const next = tokens.subarray(length, length + 1);
-    if (heads) boundary.send(next, 0, false).wait();
+    if (heads) boundary.send(next, 0, false).work.wait();
     if (embeds) boundary.receive(next, last, false);
   }
   return heads ? tokens.slice(o.prompt.length) : new Int32Array(0);
@@ -87,7 +87,7 @@ function forward(o: Generator, window: Int32Array): Float32Array | undefined {
     );
     if (stage.head) logits = allLogits(o, view(memory, output.value));
     else if (after !== here)
-      boundary.send(view(memory, output.value), stage.stage + 1, false).wait();
+      boundary.send(view(memory, output.value), stage.stage + 1, false).work.wait();
     hidden = output;
   }
   tape.release();

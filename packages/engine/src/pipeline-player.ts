@@ -111,7 +111,7 @@ export class PipelinePlayer {
     return loss;
   }
 
-  /** Any action but F; returns the bytes it moves between ranks. */
+  /** Any action but F; returns the bytes that this rank moves between stages. */
   #play(flight: Flight, kind: ActionKind): number {
     const { boundary, plan } = this.#options;
     const { stage: number } = flight.stage;
@@ -120,16 +120,15 @@ export class PipelinePlayer {
         const { model, boundaryRows } = this.#options;
         const { tensor, elements } = incoming(flight.tape, [boundaryRows, model.hidden]);
         flight.input = { value: tensor, needsGradient: flight.training, gradient: undefined };
-        boundary.receive(elements, number - 1, plan.sequenceParallel);
-        return elements.byteLength;
+        return boundary.receive(elements, number - 1, plan.sequenceParallel);
       }
       case "RECV_B": {
         const output = flight.output!;
         const { tensor, elements } = incoming(flight.tape, output.value.dims);
         output.gradient = tensor;
-        boundary.receive(elements, number + 1, plan.sequenceParallel);
+        const bytes = boundary.receive(elements, number + 1, plan.sequenceParallel);
         if (tensor instanceof RestingTensor) tensor.change();
-        return elements.byteLength;
+        return bytes;
       }
       case "SEND_F":
         return this.#send(flight, flight.output!.value, number + 1);
@@ -195,9 +194,10 @@ export class PipelinePlayer {
   #send(flight: Flight, tensor: Tensor, to: number): number {
     const { boundary, plan } = this.#options;
     const elements = outgoing(flight.tape, tensor);
-    flight.sends.push(boundary.send(elements, to, plan.sequenceParallel));
+    const { work, bytes } = boundary.send(elements, to, plan.sequenceParallel);
+    flight.sends.push(work);
     flight.sent = to < flight.stage.stage || !flight.training;
-    return elements.byteLength;
+    return bytes;
   }
 
   #flight(number: number, microbatch: number, training: boolean, tape?: Tape): Flight {

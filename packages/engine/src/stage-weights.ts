@@ -3,6 +3,7 @@
  * out, tensors they all hold, experts, and the table of a tied head, whose two copies are cut alike.
  */
 import type { Communicator, Work } from "@trireme/collectives";
+import type { Bytes } from "@trireme/core";
 import type { Adapter } from "@trireme/workload";
 import { isAdapter } from "./adapters.ts";
 import type { BucketOptions } from "./bucket-options.ts";
@@ -197,6 +198,12 @@ export class StageWeights {
   reduce(): readonly Work[] {
     if (this.#staged !== undefined) return this.#staged.reduce();
     return this.buckets.map((bucket) => bucket.gradients.reduce());
+  }
+
+  /** Bytes that this rank gives to the sums of `reduce`. */
+  get reducedBytes(): Bytes {
+    if (this.#staged !== undefined) return this.#staged.bytes;
+    return this.buckets.reduce((sum, { gradients }) => sum + gradients.reducedBytes, 0);
   }
 
   /** What is sharded outside of use. */

@@ -58,7 +58,7 @@ export class WeightWork {
     const bytes =
       kind === "UNSHARD"
         ? weights.gathered.reduce((sum, bucket) => sum + bucket.bytes, 0)
-        : weights.buckets.reduce((sum, { gradients }) => sum + gradients.reducedBytes, 0);
+        : weights.reducedBytes;
     const begin = (): readonly Work[] =>
       kind === "UNSHARD" ? weights.unshard() : weights.reduce();
     this.follow(kind, stage, bytes, begin);

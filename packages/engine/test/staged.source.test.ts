@@ -1,8 +1,9 @@
 /** Plans whose pipelines differ (HexiScale, arXiv 2409.01143) against one rank. */
 import { expect, test } from "vitest";
 import { checkPlan, embeddedRuntime } from "@trireme/engine";
+import { spans } from "@trireme/timeline";
 import { expectEqual, gpt, llama } from "./equality.ts";
-import { smallBatch, smallRun, trainSteps, withRuntime } from "./small-run.ts";
+import { learningRate, smallBatch, smallRun, trainSteps, withRuntime } from "./small-run.ts";
 
 /** A stage of two ranks and one of one; beside it all layers on one rank, with a smaller batch. */
 const mixed = {
@@ -42,6 +43,30 @@ test("what is trained on pipelines that differ goes on on any layout, and the ot
   (await goOn({ dp: 2, zero: 1 })).forEach((loss, i) =>
     expect(loss).toBeCloseTo(straight[3 + i]!, 4),
   );
+});
+
+test("spans tell the bytes that a rank gives to sums and to other stages, and those only", async () => {
+  const plan = { ...mixed, sequenceParallel: true, reductionPrecision: "bf16" } as const;
+  await withRuntime(smallRun(plan, llama), async (runtime) => {
+    const { timeline } = await runtime.step({ step: 0, batch: smallBatch(0), learningRate });
+    const bytes = (rank: number, end: string): number =>
+      [...spans(timeline)]
+        .filter((span) => span.rank === rank && span.action.includes(end))
+        .reduce((sum, span) => sum + span.bytes, 0);
+    const gradients = await runtime.gradients();
+    const numbers = [...gradients.values()].reduce((sum, { length }) => sum + length, 0);
+    // The rank that holds all layers gives every gradient once, in two bytes; those of the six norms
+    // that the ranks of the stage of two both hold to each of them.
+    expect(bytes(3, "REDUCE_GRAD")).toBe(2 * (numbers + 6 * 32));
+    // Five samples of 16 tokens, 32 wide, by the leader of the stage of two.
+    const passed = 5 * 16 * 32 * 4;
+    for (const action of ["SEND_F", "RECV_B"]) {
+      expect([0, 1, 2, 3].map((rank) => bytes(rank, action))).toEqual([passed, 0, 0, 0]);
+    }
+    for (const action of ["SEND_B", "RECV_F"]) {
+      expect([0, 1, 2, 3].map((rank) => bytes(rank, action))).toEqual([0, 0, passed, 0]);
+    }
+  });
 });
 
 test("evaluation and generation are those of one rank", async () => {

@@ -4,14 +4,22 @@
  * hands it out (HexiScale, arXiv 2409.01143, section 3).
  */
 import type { Communicator, Elements, Work } from "@trireme/collectives";
+import type { Bytes } from "@trireme/core";
 import type { Pool } from "../pool.ts";
 import { over } from "../works.ts";
 
 export interface StageBoundary {
   /** Starts to send to a stage. With `isSplit`, the rows of a rank are its part of the stage's. */
-  send(data: Elements, to: number, isSplit: boolean): Work;
-  /** Receives from a stage. */
-  receive(data: Elements, from: number, isSplit: boolean): void;
+  send(data: Elements, to: number, isSplit: boolean): Sending;
+  /** Receives from a stage; returns the bytes that came from there to this rank. */
+  receive(data: Elements, from: number, isSplit: boolean): Bytes;
+}
+
+/** What is on its way to another stage. */
+interface Sending {
+  readonly work: Work;
+  /** Bytes of it that this rank sends there; 0 where another rank of its stage sends for all. */
+  readonly bytes: Bytes;
 }
 
 /** Rank to rank; `rankOfStage` are world ranks. */
@@ -20,8 +28,11 @@ export function directBoundary(
   rankOfStage: readonly number[],
 ): StageBoundary {
   return {
-    send: (data, to) => communicator.send(data, rankOfStage[to]!),
-    receive: (data, from) => communicator.receive(data, rankOfStage[from]!).wait(),
+    send: (data, to) => sending(communicator, data, rankOfStage[to]!),
+    receive: (data, from) => {
+      communicator.receive(data, rankOfStage[from]!).wait();
+      return data.byteLength;
+    },
   };
 }
 
@@ -48,29 +59,39 @@ export function leaderBoundary(
   };
   return {
     send: (data, to, isSplit) => {
-      if (!isSplit) return isLeader ? communicator.send(data, leaders[to]!) : over;
+      if (!isSplit) return isLeader ? sending(communicator, data, leaders[to]!) : nothing;
       const all = whole(data);
       tensor.allGather(data, all.elements).wait();
-      if (isLeader) return freeing(communicator.send(all.elements, leaders[to]!), all);
+      if (isLeader) {
+        const { work, bytes } = sending(communicator, all.elements, leaders[to]!);
+        return { work: freeing(work, all), bytes };
+      }
       all.free();
-      return over;
+      return nothing;
     },
     receive: (data, from, isSplit) => {
       if (!isSplit) {
         if (isLeader) communicator.receive(data, leaders[from]!).wait();
         tensor.broadcast(data, 0).wait();
-        return;
+        return isLeader ? data.byteLength : 0;
       }
       if (!isLeader) {
         tensor.scatter(undefined, data, 0).wait();
-        return;
+        return 0;
       }
       const all = whole(data);
       communicator.receive(all.elements, leaders[from]!).wait();
       tensor.scatter(all.elements, data, 0).wait();
       all.free();
+      return all.elements.byteLength;
     },
   };
+}
+
+const nothing: Sending = { work: over, bytes: 0 };
+
+function sending(communicator: Communicator, data: Elements, to: number): Sending {
+  return { work: communicator.send(data, to), bytes: data.byteLength };
 }
 
 interface Room {
