@@ -2,7 +2,8 @@ import type { Bucket } from "./bucket.ts";
 import { type Gradients, gradientPart } from "./gradient-block.ts";
 import type { ParameterSpec } from "./parameter.ts";
 import { type Range, partDims } from "./slice.ts";
-import type { PackedValues, Parameter } from "./tape.ts";
+import type { PackedValues } from "./packed/packed-values.ts";
+import type { Parameter } from "./tape.ts";
 import { type Tensor, elements } from "./tensor.ts";
 
 /** A parameter in a bucket: its place in the flat blocks. */
@@ -39,7 +40,15 @@ export class BucketParameter implements Parameter {
     const { halves } = this.#bucket;
     if (halves === undefined) return undefined;
     const { dims, offset, size } = this;
-    return { dims, turned: false, unpack: (out) => halves.unpack(offset, size, out) };
+    const width = dims.at(-1)!;
+    return {
+      dims,
+      turned: false,
+      unpack: (out) => halves.unpack(offset, size, out),
+      unpackRows: (out, first, count) => {
+        halves.unpack(offset + first * width, count * width, out);
+      },
+    };
   }
 
   get gradient(): Gradients {

@@ -77,8 +77,13 @@ class Operands {
     const { size } = values;
     const half = this.wide([Math.ceil(size / 2)]);
     kernels.toBf16(values.pointer, half.pointer, size);
-    const unpack = (out: number): void => kernels.fromBf16(half.pointer, out, size);
-    return { name: "timed", value: half, gradient, packed: { dims, turned: false, unpack } };
+    const [height, width] = dims;
+    const unpackRows = (out: number, first: number, count: number): void => {
+      kernels.fromBf16(half.pointer + first * width * 2, out, count * width);
+    };
+    const unpack = (out: number): void => unpackRows(out, 0, height);
+    const packed = { dims, turned: false, unpack, unpackRows };
+    return { name: "timed", value: half, gradient, packed };
   }
 
   /** Pointer to `count` random i32 in [0, below). */

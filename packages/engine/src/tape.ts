@@ -6,6 +6,7 @@
  */
 import type { Gradients } from "./gradient-block.ts";
 import type { Kernels } from "./kernels/kernels.ts";
+import type { PackedValues } from "./packed/packed-values.ts";
 import type { Pool } from "./pool.ts";
 import type { Products } from "./products.ts";
 import { RestingTensor, restOf } from "./resting-tensor.ts";
@@ -36,15 +37,6 @@ export interface Parameter {
   readonly frozen?: boolean;
   /** Of a matrix in fewer bits, which has no value to be read. */
   readonly packed?: PackedValues | undefined;
-}
-
-/** A matrix in fewer bits. */
-export interface PackedValues {
-  readonly dims: readonly number[];
-  /** Whether it lies as [outputs, inputs], and not as the parameter does. */
-  readonly turned: boolean;
-  /** Writes it out in float32. */
-  readonly unpack: (pointer: number) => void;
 }
 
 /** One executed operation: how to take gradients back through it. */

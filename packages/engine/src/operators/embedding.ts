@@ -46,10 +46,11 @@ export function embedding(
     if (positions?.adds === true) lendValues(tape.pool, positions.table, use);
     else use(0);
   };
-  lendValues(tape.pool, table, (rows) => {
+  const total = y.value.dims[0]!;
+  lendRowValues(tape, table, tokens, total, (own, rows) => {
     lendPlaces((places) => {
       each((count, start, row) => {
-        const [ids, at] = [tokens + row * 4, y.value.pointer + row * width * 4];
+        const [ids, at] = [own + row * 4, y.value.pointer + row * width * 4];
         kernels.embeddingForward(ids, placed(places, start), rows, at, 1, count, width);
       });
     });
@@ -58,7 +59,7 @@ export function embedding(
     weight: () => {
       if (table.frozen === true) return;
       const dy = gradientOf(y).pointer;
-      lendRowGradients(tape, table, tokens, y.value.dims[0]!, (own, drows) => {
+      lendRowGradients(tape, table, tokens, total, (own, drows) => {
         const add = (dplaces: number): void => {
           each((count, start, row) => {
             const [ids, at] = [own + row * 4, dy + row * width * 4];
@@ -75,23 +76,67 @@ export function embedding(
   return y;
 }
 
-/**
- * Lends the gradients of a table in float32: where they lie or, of those in BF16, the rows of the tokens
- * alone, and then as `ids` where each token's row is among them.
- */
-function lendRowGradients(
-  { pool, kernels }: Tape,
+/** Given where ids and rows of a table in float32 are. */
+type UseRows = (ids: number, rows: number) => void;
+
+/** Lends the values of a table in float32: where they lie, or the rows of the tokens alone. */
+function lendRowValues(
+  tape: Tape,
   table: Parameter,
   tokens: number,
   count: number,
-  use: (ids: number, rows: number) => void,
+  use: UseRows,
 ): void {
-  const { pointer, each } = table.gradient;
-  if (each === 4) {
+  const { packed } = table;
+  const unpackRows = packed?.unpackRows;
+  if (unpackRows === undefined) {
+    lendValues(tape.pool, table, (rows) => use(tokens, rows));
+    return;
+  }
+  withTokenRows(tape, tokens, count, packed!.dims[1]!, (ids, rows, each) => {
+    each((token, row) => unpackRows(row, token, 1));
+    use(ids, rows);
+  });
+}
+
+/** Lends the gradients of a table in float32 likewise. */
+function lendRowGradients(
+  tape: Tape,
+  table: Parameter,
+  tokens: number,
+  count: number,
+  use: UseRows,
+): void {
+  const { gradient, packed } = table;
+  const { pointer } = gradient;
+  if (gradient.each === 4) {
     use(tokens, pointer);
     return;
   }
-  const width = (table.packed ?? table.value).dims[1]!;
+  const { kernels } = tape;
+  const width = (packed ?? table.value).dims[1]!;
+  withTokenRows(tape, tokens, count, width, (ids, rows, each) => {
+    each((token, row) => kernels.fromBf16(pointer + token * width * 2, row, width));
+    use(ids, rows);
+    each((token, row) => kernels.toBf16(row, pointer + token * width * 2, width));
+  });
+}
+
+/**
+ * Lends room for a row of each token that is here, `ids` by which the rows are those of the tokens, and a
+ * way to visit each token and its row.
+ */
+function withTokenRows(
+  { pool }: Tape,
+  tokens: number,
+  count: number,
+  width: number,
+  use: (
+    ids: number,
+    rows: number,
+    each: (visit: (token: number, row: number) => void) => void,
+  ) => void,
+): void {
   const places = new Map<number, number>();
   const ids = pool.allocate([count]);
   const { buffer } = pool.memory;
@@ -101,13 +146,9 @@ function lendRowGradients(
     own[i] = token < 0 ? token : places.get(token)!;
   });
   const rows = pool.allocate([places.size, width]);
-  for (const [token, place] of places) {
-    kernels.fromBf16(pointer + token * width * 2, rows.pointer + place * width * 4, width);
-  }
-  use(ids.pointer, rows.pointer);
-  for (const [token, place] of places) {
-    kernels.toBf16(rows.pointer + place * width * 4, pointer + token * width * 2, width);
-  }
+  use(ids.pointer, rows.pointer, (visit) => {
+    for (const [token, place] of places) visit(token, rows.pointer + place * width * 4);
+  });
   pool.free(rows);
   pool.free(ids);
 }

@@ -1,5 +1,5 @@
 import { addTo, addToRows } from "../add-gradient.ts";
-import { lendValues } from "../lend-values.ts";
+import { lendRows, lendValues } from "../lend-values.ts";
 import type { OperandRole } from "../product-format.ts";
 import type { Products } from "../products.ts";
 import { restOf } from "../resting-tensor.ts";
@@ -22,7 +22,8 @@ export interface LinearOptions {
 
 /**
  * y = x·W + b for x [rows, k] and W [k, n]; with `transposed` W is [n, k] and y = x·Wᵀ, as is a
- * frozen W in fewer bits. A W that is kept in fewer bits is written out for each product.
+ * frozen W in fewer bits. A W that is kept in fewer bits is written out for each
+ * product, in BF16 a part of it after another.
  */
 export function linear(
   tape: Tape,
@@ -35,7 +36,6 @@ export function linear(
   const { packed } = weight;
   const transposed = options.transposed === true || packed?.turned === true;
   const n = (packed ?? weight.value).dims[transposed ? 0 : 1]!;
-  const ldw = transposed ? k : n;
   const { format, watch }: Products = exact ? {} : tape.products;
   const y = tape.variable([rows, n]);
 
@@ -55,20 +55,34 @@ export function linear(
     pool.free(copy);
     return result;
   };
-  /** Lends the weight, in float32 before it is rounded. */
-  const lent = <T>(use: (pointer: number) => T): T => {
-    if (packed === undefined) return rounded(weight.value, "weight", use);
-    return lendValues(pool, weight, (pointer) => {
-      // Working weights are of the products' format.
-      if (!packed.turned && format?.roundsInPlace === true) return use(pointer);
-      const { dims } = packed;
-      return rounded({ pointer, dims, size: elements(dims) }, "weight", use);
+  /** Lends the weight, in float32 before it is rounded: all of it, or by parts of whole rows as it lies. */
+  const lent = (use: (w: number, first: number, count: number) => void): void => {
+    const height = transposed ? n : k;
+    if (packed === undefined) {
+      rounded(weight.value, "weight", (w) => use(w, 0, height));
+      return;
+    }
+    const { dims, unpackRows } = packed;
+    // Working weights are of the products' format.
+    if (unpackRows !== undefined && (format === undefined || format.roundsInPlace)) {
+      lendRows(pool, { ...packed, unpackRows }, use);
+      return;
+    }
+    lendValues(pool, weight, (pointer) => {
+      const values = { pointer, dims, size: elements(dims) };
+      rounded(values, "weight", (w) => use(w, 0, height));
     });
   };
   rounded(x.value, "input", (xs) => {
-    lent((w) => {
-      const ys = y.value.pointer;
-      kernels.gemm(false, transposed, rows, n, k, 1, xs, k, w, ldw, 0, ys, n, space(rows, n, k));
+    const ys = y.value.pointer;
+    lent((w, first, count) => {
+      if (transposed) {
+        const [to, room] = [ys + first * 4, space(rows, count, k)];
+        kernels.gemm(0, 1, rows, count, k, 1, xs, k, w, k, 0, to, n, room);
+      } else {
+        const [from, room] = [xs + first * 4, space(rows, n, count)];
+        kernels.gemm(0, 0, rows, n, count, 1, from, k, w, n, first > 0 ? 1 : 0, ys, n, room);
+      }
     });
   });
   const shape = { m: rows, k, n };
@@ -82,24 +96,16 @@ export function linear(
   const backward = {
     input: (): void => {
       rounded(gradientOf(y), "gradient", (dy) => {
-        lent((w) => {
-          tape.add(x, (dx, keep) => {
-            kernels.gemm(
-              false,
-              !transposed,
-              rows,
-              k,
-              n,
-              1,
-              dy,
-              n,
-              w,
-              ldw,
-              keep,
-              dx,
-              k,
-              space(rows, k, n),
-            );
+        tape.add(x, (dx, keep) => {
+          lent((w, first, count) => {
+            if (transposed) {
+              const [from, room] = [dy + first * 4, space(rows, k, count)];
+              const adds = first > 0 ? 1 : keep;
+              kernels.gemm(0, 0, rows, k, count, 1, from, n, w, k, adds, dx, k, room);
+            } else {
+              const [to, room] = [dx + first * 4, space(rows, count, n)];
+              kernels.gemm(0, 1, rows, count, n, 1, dy, n, w, n, keep, to, k, room);
+            }
           });
         });
       });

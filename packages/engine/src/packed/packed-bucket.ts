@@ -13,7 +13,8 @@ import type { ParameterSpec } from "../parameter.ts";
 import { type HeldPart, boxesOf, writeBox } from "../pieces.ts";
 import type { Pool } from "../pool.ts";
 import { type Range, partDims, runsOf } from "../slice.ts";
-import type { PackedValues, Parameter } from "../tape.ts";
+import type { PackedValues } from "./packed-values.ts";
+import type { Parameter } from "../tape.ts";
 import { type Tensor, elements } from "../tensor.ts";
 import { nf4Block, nf4Codebook } from "./nf4.ts";
 import {
@@ -215,11 +216,13 @@ class PackedParameter implements Parameter {
     const unpackInt8 = (out: number): void => {
       kernels.unpackInt8(place("codes"), place("scales"), out, own[0]!, own[1]!);
     };
-    const unpackBf16 = (out: number): void => {
-      kernels.fromBf16(place("codes"), out, elements(own));
+    const unpackRows = (out: number, first: number, count: number): void => {
+      kernels.fromBf16(place("codes") + first * own[1]! * 2, out, count * own[1]!);
     };
+    const unpackBf16 = (out: number): void => unpackRows(out, 0, own[0]!);
     const unpack = { nf4: unpackNf4, int8: unpackInt8, bf16: unpackBf16 }[base];
-    this.packed = { dims: own, turned: base !== "bf16", unpack };
+    const isHalf = base === "bf16";
+    this.packed = { dims: own, turned: !isHalf, unpack, ...(isHalf && { unpackRows }) };
   }
 
   get name(): string {
