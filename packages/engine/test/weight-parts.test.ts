@@ -26,7 +26,7 @@ function product(transposed: boolean, isHalf: boolean): readonly Float32Array[] 
   kernels.toBf16(value.pointer, half, value.size);
   kernels.fromBf16(half, value.pointer, value.size);
   const gradient = allocateGradients(pool, value.size, isHalf ? 2 : 4);
-  clearGradients(pool, gradient);
+  clearGradients(kernels, gradient);
   const unpackRows = (out: number, first: number, count: number): void =>
     kernels.fromBf16(half + first * width * 2, out, count * width);
   const unpack = (): never => {
