@@ -3,19 +3,21 @@ import type { Batch } from "@trireme/dataloader";
 import type { Model, Plan } from "@trireme/workload";
 
 /** The token ids of a batch where every thread can read them, checked: kernels trust them. */
-export function batchTokens({ tokens }: Batch, model: Model, plan: Plan): Int32Array {
-  const expected = plan.globalBatch * (plan.sequence + 1);
-  if (tokens.length !== expected) {
-    throw new TriremeError(
-      "BATCH",
-      `the batch has ${tokens.length} tokens, the plan asks for ${plan.globalBatch} × (${plan.sequence} + 1) = ${expected}`,
-    );
+export function batchTokens(batch: Batch, { vocab }: Model, plan: Plan): Int32Array {
+  const { tokens, rows, width } = batch;
+  const { globalBatch, sequence } = plan;
+  const asked = `the plan asks for ${globalBatch} × (${sequence} + 1) = ${globalBatch * (sequence + 1)}`;
+  if (tokens.length !== globalBatch * (sequence + 1)) {
+    throw new TriremeError("BATCH", `the batch has ${tokens.length} tokens, ${asked}`);
+  }
+  if (rows !== globalBatch || width !== sequence + 1) {
+    throw new TriremeError("BATCH", `the batch is of ${rows} × ${width} tokens, ${asked}`);
   }
   for (const token of tokens) {
-    if (token < 0 || token >= model.vocab) {
+    if (token < 0 || token >= vocab) {
       throw new TriremeError(
         "BATCH",
-        `token ${token} is outside of the vocabulary 0..${model.vocab - 1}`,
+        `token ${token} is outside of the vocabulary 0..${vocab - 1}`,
       );
     }
   }
@@ -25,14 +27,8 @@ export function batchTokens({ tokens }: Batch, model: Model, plan: Plan): Int32A
   return copy;
 }
 
-/** Throws `PROMPT` for a prompt without tokens, or with one that the model does not have. */
-export function checkPrompt(prompt: Int32Array, { vocab }: Model): void {
-  const strange = prompt.find((token) => token < 0 || token >= vocab);
-  if (prompt.length > 0 && strange === undefined) return;
-  throw new TriremeError(
-    "PROMPT",
-    prompt.length === 0
-      ? "the prompt is empty; give at least one token"
-      : `token ${strange} of the prompt is outside of the vocabulary 0..${vocab - 1}`,
-  );
+/** Throws `LEARNING_RATE` for one that would make weights no numbers. */
+export function checkLearningRate(learningRate: number): void {
+  if (Number.isFinite(learningRate)) return;
+  throw new TriremeError("LEARNING_RATE", `learning rate ${learningRate} is not a finite number`);
 }

@@ -12,7 +12,11 @@ import type { Rehearsal } from "./stage-rehearsal.ts";
 
 /** Options of `embeddedRuntime`. */
 export interface EmbeddedRuntimeOptions {
-  /** Longest wait of a rank for its peers; default 60 s. */
+  /**
+   * Longest wait of a rank for its peers, and then for a rank that does not answer when another has
+   * failed; default 60 s. A rank for which no peer waits, such as one alone, may take any time: only
+   * `stop` ends it.
+   */
   readonly deadline?: Seconds;
   /**
    * Rehearsal: ranks sleep as long as these say instead of computing, while schedule, messages and

@@ -14,8 +14,9 @@ import { TimelineBuilder } from "@trireme/timeline";
 import { ranks } from "@trireme/workload";
 import type { EmbeddedRuntime, EmbeddedRuntimeOptions } from "./embedded-options.ts";
 import { arenaFor } from "./arena-for.ts";
-import { batchTokens, checkPrompt } from "./batch-tokens.ts";
+import { batchTokens, checkLearningRate } from "./batch-tokens.ts";
 import { copyPeers } from "./copy-peers.ts";
+import { checkText, generateOptions } from "./generate-request.ts";
 import { wholeGradients } from "./gradient-pieces.ts";
 import {
   type Emulation,
@@ -28,7 +29,7 @@ import type { Trace } from "./emulation/trace.ts";
 import { beginTrace } from "./emulation/trace-directory.ts";
 import { chooseOpenBlasCore } from "./kernels/open-blas-core.ts";
 import type { RankCopies } from "./memory-copies.ts";
-import type { Failure, Request, Value } from "./protocol.ts";
+import type { Request, Value } from "./protocol.ts";
 import { type Recovery, recover } from "./recover.ts";
 import { type RankThread, rankThread } from "./rank-thread.ts";
 import { createGate, openGate } from "./start-gate.ts";
@@ -37,7 +38,7 @@ import { spansOf } from "./span-log.ts";
 import { checkRehearsal } from "./stage-rehearsal.ts";
 import { checkState, readState } from "./stored-state.ts";
 import { checkBeside, checkPlan } from "./supported-plan.ts";
-import { type Reply, allReplies } from "./thread-replies.ts";
+import { type Pending, type Reply, allReplies } from "./thread-replies.ts";
 
 /** Trains on threads of this process. */
 export function embeddedRuntime(options: EmbeddedRuntimeOptions = {}): EmbeddedRuntime {
@@ -47,6 +48,7 @@ export function embeddedRuntime(options: EmbeddedRuntimeOptions = {}): EmbeddedR
 class Embedded implements EmbeddedRuntime {
   readonly numeric: boolean;
   readonly #options: EmbeddedRuntimeOptions;
+  readonly #deadline: Seconds;
   #run: ResolvedRun | undefined;
   #threads: RankThread[] = [];
   #files = new SnapshotFiles([]);
@@ -60,6 +62,7 @@ class Embedded implements EmbeddedRuntime {
 
   constructor(options: EmbeddedRuntimeOptions) {
     this.#options = options;
+    this.#deadline = options.deadline ?? 60;
     this.numeric = options.rehearse === undefined;
   }
 
@@ -71,7 +74,6 @@ class Embedded implements EmbeddedRuntime {
     const count = ranks(plan);
     if ((this.#options.gemm ?? "wasm") !== "wasm") chooseOpenBlasCore();
     const {
-      deadline = 60,
       rehearse,
       router,
       fp8Scaling,
@@ -83,13 +85,12 @@ class Embedded implements EmbeddedRuntime {
     } = this.#options;
     checkRecording(this.#options);
     if (rehearse !== undefined) checkRehearsal(rehearse);
+    const [deadline, gate] = [this.#deadline, this.#gate];
     const plans = { model, plan, optimizer, seed, rehearse, router, fp8Scaling, corruption, gemm };
-    const gate = this.#gate;
     // Peers of a thread that died would only wait for it.
     const onDeath = (): void => void this.#terminate();
     this.#emulation =
       emulate && (await startEmulation({ plans, emulate, gate, deadline, onDeath }));
-    this.#run = run;
     const emulation = this.#emulation?.seed;
     const live = emulation?.live ?? Array.from({ length: count }, (_, rank) => rank);
     if (record?.directory !== undefined) beginTrace(record.directory, count, seed);
@@ -104,7 +105,12 @@ class Embedded implements EmbeddedRuntime {
       ownCore: live.length <= availableParallelism() || rehearse !== undefined,
       peers: memoryCopies === true && count > 1 ? copyPeers(model, plan) : undefined,
     };
-    for (const rank of live) this.#threads.push(rankThread({ ...common, rank }, onDeath));
+    this.#run = run;
+    this.#updates = 0;
+    this.#strikes = [];
+    this.#copies = [];
+    this.#lost = new Set();
+    this.#threads = live.map((rank) => rankThread({ ...common, rank }, onDeath));
     const ready = await this.#await(
       "ready",
       this.#threads.map((thread) => thread.ready()),
@@ -114,7 +120,6 @@ class Embedded implements EmbeddedRuntime {
       Array.from({ length: count }, (_, rank) => ready[live.indexOf(rank)]?.file ?? none),
     );
     this.#copies = ready.flatMap(({ copies }) => copies ?? []);
-    this.#lost = new Set();
     const steps = rehearse?.warmUps ?? 0;
     if (steps > 0) await this.#ask("warm-up", { kind: "warm-up", steps });
   }
@@ -122,12 +127,7 @@ class Embedded implements EmbeddedRuntime {
   async step(input: { step: number; batch: Batch; learningRate: number }): Promise<StepResult> {
     const { step, learningRate } = input;
     const { model, plan } = this.#started();
-    if (!Number.isFinite(learningRate)) {
-      throw new TriremeError(
-        "LEARNING_RATE",
-        `learning rate ${learningRate} is not a finite number`,
-      );
-    }
+    checkLearningRate(learningRate);
     const batch = batchTokens(input.batch, model, plan);
     const begin = clock();
     const update = this.#updates + 1;
@@ -160,14 +160,12 @@ class Embedded implements EmbeddedRuntime {
   }
 
   async generate(options: GenerateRequest): Promise<Int32Array> {
-    const { prompt, tokens: count, temperature, seed } = options;
     const { model } = this.#started();
     this.#emulation?.refuse("generate");
     refuseRecorded("generate", this.#options);
-    checkPrompt(prompt, model);
-    const request: Request = { kind: "generate", options: { prompt, count, temperature, seed } };
+    const request: Request = { kind: "generate", options: generateOptions(options, model) };
     const replies = await this.#ask("generate", request);
-    return replies.find(({ tokens }) => tokens.length > 0)?.tokens ?? new Int32Array(0);
+    return checkText(replies.find(({ tokens }) => tokens.length > 0)?.tokens ?? new Int32Array(0));
   }
 
   async gradients(): Promise<ReadonlyMap<string, Float32Array>> {
@@ -187,6 +185,7 @@ class Embedded implements EmbeddedRuntime {
   }
 
   kill(rank: number): void {
+    this.#started();
     const thread = this.#threads.find((t) => t.rank === rank);
     if (thread === undefined) {
       const all = this.#threads.map((t) => t.rank).join(", ");
@@ -196,7 +195,7 @@ class Embedded implements EmbeddedRuntime {
   }
 
   recover(): Recovery {
-    if (this.#copies.length > 0) return recover(this.#copies, this.#lost, this.#files);
+    if (this.#copies.length > 0) return recover(this.#copies, this.#died(), this.#files);
     const reason = "no copies were kept; ask for memoryCopies, with two ranks or more";
     return { ok: false, reason };
   }
@@ -231,12 +230,19 @@ class Embedded implements EmbeddedRuntime {
   }
 
   async stop(): Promise<void> {
-    const dead = this.#threads.flatMap(({ rank, isDead }) => (isDead ? [rank] : []));
-    if (dead.length > 0) this.#lost = new Set(dead);
+    const threads = this.#threads;
     await this.#terminate();
+    // Two requests that fail end the run twice; by the second time it may have been started again.
+    if (this.#threads !== threads) return;
+    this.#lost = this.#died();
     this.#threads = [];
     this.#emulation = undefined;
     this.#run = undefined;
+  }
+
+  /** Ranks that have died since the start. */
+  #died(): ReadonlySet<number> {
+    return new Set([...this.#lost, ...this.#threads.filter((t) => t.died).map((t) => t.rank)]);
   }
 
   async #terminate(): Promise<void> {
@@ -259,25 +265,28 @@ class Embedded implements EmbeddedRuntime {
 
   /** Sends each thread the request, lets all begin, and waits for all. */
   async #ask<K extends Value["kind"]>(kind: K, request: Request): Promise<Reply<K>[]> {
+    this.#started();
     const turn = ++this.#turn | 0;
-    const replies = this.#threads.map((thread) => thread.request({ turn, request }));
-    const emulation = this.#emulation;
     const communicates = kind === "train" || kind === "evaluate" || kind === "load";
-    const assisted = communicates ? emulation?.assistant?.request({ turn, request }) : undefined;
+    const emulation = communicates ? this.#emulation : undefined;
+    const ask = (thread: RankThread): Pending => thread.request({ turn, request });
+    const replies = this.#threads.map(ask);
+    const assisted = emulation?.assistant && ask(emulation.assistant);
     openGate(this.#gate, turn);
     const all = await this.#await(kind, replies, assisted);
-    if (communicates) emulation?.endTurn();
+    emulation?.endTurn();
     return all;
   }
 
   /** Every rank's reply, or the error of the rank that failed first, which ends all. */
   async #await<K extends Value["kind"]>(
     kind: K,
-    waiting: readonly Promise<Value | Failure>[],
-    assisted?: Promise<Value | Failure>,
+    waiting: readonly Pending[],
+    assisted?: Pending,
   ): Promise<Reply<K>[]> {
+    const giveUp = (): void => void this.#terminate();
     try {
-      return await allReplies(kind, waiting, assisted);
+      return await allReplies(kind, waiting, assisted, { seconds: this.#deadline, giveUp });
     } catch (error) {
       await this.stop();
       throw error;

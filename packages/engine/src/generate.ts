@@ -39,12 +39,16 @@ interface Generator extends GenerateOptions {
   readonly pool: Pool;
 }
 
+/** What stands in a text for a token that the logits do not choose: they are no finite numbers. */
+export const noToken = -1;
+
 /** The new tokens at the rank that holds the head; elsewhere an empty array. */
 export function generate(o: Generator): Int32Array {
   const { boundary, rankOfStage, model, stages } = o;
   const last = rankOfStage.length - 1;
   const [embeds, heads] = [stages.some((s) => s.embedding), stages.some((s) => s.head)];
-  const tokens = Int32Array.from([...o.prompt, ...new Int32Array(o.count)]);
+  const tokens = new Int32Array(o.prompt.length + o.count);
+  tokens.set(o.prompt);
   const rng = createRng(o.seed);
   for (let length = o.prompt.length; length < tokens.length; length++) {
     // Learned positions end at the context: the window slides, and each token sees what it holds.
@@ -112,9 +116,10 @@ function allLogits({ parallel, vocabParts, model }: Generator, logits: Float32Ar
   return all;
 }
 
-/** A token drawn from softmax(logits / temperature); ties and the limit 0 go to the lowest id. */
+/** A token drawn from softmax(logits / temperature), if any is; ties and the limit 0 go to the lowest id. */
 function sample(logits: Float32Array, temperature: number, rng: Rng): number {
   const largest = logits.reduce((a, b) => Math.max(a, b));
+  if (!Number.isFinite(largest)) return noToken;
   if (temperature === 0) return logits.indexOf(largest);
   const weights = Float64Array.from(logits, (x) => Math.exp((x - largest) / temperature));
   let left = rng.float() * weights.reduce((a, b) => a + b);

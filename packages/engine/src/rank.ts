@@ -239,16 +239,16 @@ export class Rank {
 
   /**
    * Continues a text; every rank takes part, the first replica computes, and all of them alike where
-   * experts are dealt out over replicas. Returns the new tokens at the head.
+   * experts are dealt out or shared out, which may be over replicas. Returns the new tokens at the head.
    */
   generate(options: GenerateOptions): Int32Array {
     for (const weights of this.weights.values()) weights.unshard();
     for (const weights of this.weights.values()) weights.ready();
     const { model, plan } = this.#options;
     const stages = this.#stages.filter(({ stage }) => stage < this.#layout.depth);
-    const computes = this.#layout.replica === 0 && this.#layout.context === 0;
+    const isFirst = this.#layout.replica === 0 && this.#layout.context === 0;
     const tokens =
-      computes || plan.ep > 1
+      isFirst || plan.ep > 1 || plan.etp > 1
         ? generate({
             ...this.#options,
             ...options,

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { embeddedRuntime } from "@trireme/engine";
 import { learningRate, smallBatch, smallRun, trainSteps, withRuntime } from "./small-run.ts";
@@ -40,12 +41,37 @@ test("without copies, and with one rank, there is nothing to recover", async () 
   }
 });
 
-test("a rank that stalls is named when its peers' patience ends", async () => {
-  // The first stage sleeps longer than the second waits for it.
-  const runtime = embeddedRuntime({ deadline: 0.5, rehearse: { F: 2, I: 0, W: 0 } });
+test("nothing is recovered of a rank that dies together with the one that has its copy", async () => {
+  const runtime = embeddedRuntime({ memoryCopies: true });
+  await runtime.start(smallRun({ dp: 2 }));
+  await trainSteps(runtime, 0, 1);
+  const failing = runtime.step({ step: 1, batch: smallBatch(1), learningRate });
+  runtime.kill(0);
+  runtime.kill(1);
+  expect(runtime.recover()).toMatchObject({ ok: false });
+  await expect(failing).rejects.toThrow(/rank \d ended/);
+  expect(runtime.recover()).toMatchObject({ ok: false });
+});
+
+test("a rank that stalls for good is named when its peers' patience ends, and ended", async () => {
+  // The first stage sleeps for minutes; the second waits for it.
+  const runtime = embeddedRuntime({ deadline: 0.5, rehearse: { F: 600, I: 0, W: 0 } });
   await runtime.start(smallRun({ pp: 2 }));
   const begin = performance.now();
   const step = runtime.step({ step: 0, batch: smallBatch(0), learningRate });
-  await expect(step).rejects.toThrow(/rank 1 waited 5[\d.]+ ms for rank 0/);
+  await expect(step).rejects.toThrow(
+    /rank 1 waited \d[\d.]+ ms for rank 0.*; rank 0 did not answer train in the 0.5 s after that$/,
+  );
   expect(performance.now() - begin).toBeLessThan(10_000);
+});
+
+test("a rank for which nobody waits is ended by stop, whatever it is doing", async () => {
+  const runtime = embeddedRuntime({ deadline: 0.1, rehearse: { F: 600, I: 0, W: 0 } });
+  await runtime.start(smallRun({}));
+  const step = runtime.step({ step: 0, batch: smallBatch(0), learningRate });
+  await Promise.all([
+    expect(step).rejects.toThrow("rank 0 was stopped"),
+    // Longer than the deadline, which is of waits for peers.
+    setTimeout(200).then(() => runtime.stop()),
+  ]);
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { statistics } from "@trireme/timeline";
-import { embeddedRuntime } from "@trireme/engine";
+import { embeddedRuntime, wholeModel } from "@trireme/engine";
+import { mixtral } from "./equality.ts";
 import {
   learningRate,
   smallBatch,
@@ -36,11 +37,17 @@ test("evaluation and generation are the same on every layout, and change nothing
   }
 });
 
-test("experts that are dealt out over replicas generate the same text as on one rank", async () => {
+test("experts that are dealt or shared out generate the same text as on one rank", async () => {
   const prompt = Int32Array.of(1, 4, 7);
   const results = [];
-  for (const degrees of [{}, { dp: 2, ep: 2 }, { dp: 2, pp: 2, ep: 2 }]) {
-    const run = smallRun(degrees, { experts: { count: 4, active: 2 } });
+  for (const degrees of [
+    {},
+    { dp: 2, pp: 2, ep: 2 },
+    // Each expert on two replicas, and on two ranks that share out the tokens.
+    { dp: 2, etp: 2 },
+    { cp: 2, etp: 2 },
+  ]) {
+    const run = smallRun(degrees, mixtral);
     results.push(
       await withRuntime(run, async (runtime) => {
         await trainSteps(runtime, 0, 2);
@@ -50,8 +57,7 @@ test("experts that are dealt out over replicas generate the same text as on one 
     );
   }
   expect(results[0]).toHaveLength(8);
-  expect(results[1]).toEqual(results[0]);
-  expect(results[2]).toEqual(results[0]);
+  for (const text of results.slice(1)) expect(text).toEqual(results[0]);
 });
 
 test("spans of a step lie within it, on every rank", async () => {
@@ -89,7 +95,11 @@ test.each([
 });
 
 test("strange batches, prompts and calls out of order are refused", async () => {
-  await expect(embeddedRuntime().snapshot()).rejects.toThrow("call start(run) first");
+  const idle = embeddedRuntime();
+  for (const early of [idle.snapshot(), idle.gradients(), idle.memory()]) {
+    await expect(early).rejects.toThrow("call start(run) first");
+  }
+  expect(() => idle.kill(0)).toThrow("call start(run) first");
   await withRuntime(smallRun({}), async (runtime) => {
     await expect(runtime.start(smallRun({}))).rejects.toThrow("has been started");
     const batch = smallBatch(0);
@@ -97,15 +107,39 @@ test("strange batches, prompts and calls out of order are refused", async () => 
     await expect(runtime.step({ step: 0, batch: short, learningRate })).rejects.toThrow(
       "135 tokens",
     );
+    const turned = { ...batch, rows: 4, width: 34 };
+    await expect(runtime.step({ step: 0, batch: turned, learningRate })).rejects.toThrow(
+      "the batch is of 4 × 34 tokens, the plan asks for 8 × (16 + 1) = 136",
+    );
     batch.tokens[5] = vocab;
     await expect(runtime.evaluate(batch)).rejects.toThrow("token 31 is outside");
-    const request = { tokens: 1, temperature: 0, seed: 0 };
-    await expect(runtime.generate!({ ...request, prompt: new Int32Array(0) })).rejects.toThrow(
-      "prompt is empty",
-    );
+    const request = { prompt: Int32Array.of(1), tokens: 2, temperature: 0, seed: 0 };
+    for (const [change, message] of [
+      [{ prompt: new Int32Array(0) }, "the prompt is empty"],
+      [{ prompt: Int32Array.of(1, -1) }, "token -1 of the prompt is outside"],
+      [{ tokens: -1 }, "tokens -1 to generate must be an integer in 0..16777215"],
+      [{ tokens: 1.5 }, "tokens 1.5 to generate"],
+      [{ tokens: 2 ** 31 }, "tokens 2147483648 to generate"],
+      [{ temperature: -1 }, "temperature -1 must be a finite number of at least 0"],
+      [{ temperature: Number.NaN }, "temperature NaN"],
+      [{ temperature: Infinity }, "temperature Infinity"],
+      [{ seed: 0.5 }, "seed 0.5 is not a safe integer"],
+    ] as const) {
+      await expect(runtime.generate!({ ...request, ...change })).rejects.toThrow(message);
+    }
     await expect(runtime.restore({ step: 1, files: [] })).rejects.toThrow(
       "lacks any safetensors file",
     );
+    // The run goes on after all this, even where it has no numbers to choose tokens by.
+    expect(await runtime.generate!({ ...request, tokens: 0 })).toHaveLength(0);
+    expect(await runtime.generate!(request)).toHaveLength(2);
+    await runtime.step({ step: 0, batch: smallBatch(0), learningRate: 1e38 });
+    for (const temperature of [0, 1]) {
+      await expect(runtime.generate!({ ...request, temperature })).rejects.toThrow(
+        "the model's logits of token 0 of the text are no finite numbers",
+      );
+    }
+    expect(await runtime.memory()).toHaveLength(1);
   });
 });
 
@@ -114,6 +148,25 @@ test("a learning rate that is no number is refused before it reaches the weights
     const input = { step: 0, batch: smallBatch(0), learningRate: Number.NaN };
     await expect(runtime.step(input)).rejects.toThrow("learning rate NaN");
   });
+});
+
+test("a runtime that is started again takes the steps of a fresh one", async () => {
+  const runtime = embeddedRuntime();
+  const run = smallRun({});
+  await runtime.start(run);
+  const fresh = await trainSteps(runtime, 0, 2);
+  await runtime.stop();
+  await runtime.start(run);
+  expect(runtime.strikes).toEqual([]);
+  const snapshot = await takeSnapshot(runtime);
+  expect(snapshot.step).toBe(0);
+  // Weights without moments are a state before the first step alone.
+  await runtime.restore({
+    step: 0,
+    files: [{ name: "model.safetensors", bytes: wholeModel(snapshot) }],
+  });
+  expect(await trainSteps(runtime, 0, 2)).toEqual(fresh);
+  await runtime.stop();
 });
 
 test("a rank that fails ends all ranks with an error that names it", async () => {

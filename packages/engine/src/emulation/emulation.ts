@@ -56,12 +56,17 @@ export class Emulation {
 
   /**
    * The losses of all ranks in the turn that ended last, from those of the ranks that are run and, for
-   * the others, from the trace.
+   * the others, from the trace. Throws `TRACE` where it ends before the end of that turn.
    */
   lossSums(own: ReadonlyMap<number, number>): readonly number[] {
-    return this.#shards.map(
-      ({ rank, turns }) => own.get(rank) ?? turns[this.#turns - 1]?.lossSum ?? 0,
-    );
+    return this.#shards.map(({ rank, turns }) => {
+      const lossSum = own.get(rank) ?? turns[this.#turns - 1]?.lossSum;
+      if (lossSum !== undefined) return lossSum;
+      throw new TriremeError(
+        "TRACE",
+        `the trace ends before rank ${rank} had replied to turn ${this.#turns - 1}; record more of the run`,
+      );
+    });
   }
 }
 
@@ -84,7 +89,7 @@ export async function startEmulation(options: StartOptions): Promise<Emulation> 
   const seed: AssistantSeed = { plans, live, trace: recorded, gate, deadline };
   const module = "./emulation/assistant-worker";
   const assistant = new RankThread({ rank: -1, title: "the assistant", module, seed }, onDeath);
-  const { board, trace } = assistantOf(await assistant.ready());
+  const { board, trace } = assistantOf(await assistant.ready().reply);
   return new Emulation({ live, trace, carries: recorded !== undefined, board }, assistant);
 }
 

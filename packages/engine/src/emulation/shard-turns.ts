@@ -9,7 +9,8 @@ export interface ShardTurn {
   readonly events: readonly (CallEvent | Extract<TraceEvent, { kind: "wait" }>)[];
   /** The calls among them. */
   readonly calls: readonly CallEvent[];
-  readonly lossSum: number;
+  /** What it told at the end; undefined where the trace ends before. */
+  readonly lossSum: number | undefined;
 }
 
 /** A group that a rank is in. */
@@ -29,13 +30,17 @@ export interface ShardTurns {
 /** Reads a shard. Throws `TRACE` where a call comes before the first turn. */
 export function shardTurns({ rank, events }: TraceShard): ShardTurns {
   const groups: ShardGroup[] = [];
-  const turns: { request: TurnKind; events: ShardTurn["events"][number][]; lossSum: number }[] = [];
+  const turns: {
+    request: TurnKind;
+    events: ShardTurn["events"][number][];
+    lossSum: ShardTurn["lossSum"];
+  }[] = [];
   for (const event of events) {
     if (event.kind === "group") {
       const { members, ordinal } = event;
       groups.push({ name: groupName(members, ordinal), members });
     } else if (event.kind === "turn") {
-      turns.push({ request: event.request, events: [], lossSum: 0 });
+      turns.push({ request: event.request, events: [], lossSum: undefined });
     } else {
       const turn = turns.at(-1);
       if (turn === undefined) {

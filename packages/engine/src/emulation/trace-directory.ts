@@ -1,8 +1,9 @@
 /** A trace as a directory: `trace.json`, and for each rank its events and its data. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { TriremeError } from "@trireme/core";
-import type { Trace, TraceEvent } from "./trace.ts";
+import { eventOf } from "./event-line.ts";
+import type { Trace, TraceShard } from "./trace.ts";
 import { shardFiles } from "./trace-sink.ts";
 
 /** Of the format that `TraceEvent` describes. */
@@ -33,13 +34,26 @@ export function readTrace(directory: string): Trace {
       `${join(directory, "trace.json")} is not a trace of version ${version}; record one with the option record`,
     );
   }
-  const shards = Array.from({ length: head.ranks }, (_, rank) => {
-    const { events, data } = shardFiles(directory, rank);
-    const lines = read(directory, events).split("\n").filter(Boolean);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- every call is checked when it is replayed
-    return { rank, events: lines.map((line) => JSON.parse(line) as TraceEvent), data };
-  });
+  const shards: TraceShard[] = [];
+  for (let rank = 0; rank < head.ranks; rank++) shards.push(readShard(directory, rank));
   return { shards, seed: head.seed };
+}
+
+function readShard(directory: string, rank: number): TraceShard {
+  const { events: file, data } = shardFiles(directory, rank);
+  const events = read(directory, file)
+    .split("\n")
+    .flatMap((line, i) => {
+      if (line === "") return [];
+      const event = eventOf(line);
+      if (event !== undefined) return [event];
+      throw new TriremeError(
+        "TRACE",
+        `line ${i + 1} of ${file} is not an event of a trace: ${line.slice(0, 40)}; a run that was killed leaves its last line cut: remove it, or record the run again`,
+      );
+    });
+  if (!existsSync(data)) throw missing(directory, data);
+  return { rank, events, data };
 }
 
 function isHead(value: unknown): value is Head {
@@ -49,7 +63,10 @@ function isHead(value: unknown): value is Head {
     "version" in value &&
     value.version === version &&
     "ranks" in value &&
-    "seed" in value
+    Number.isSafeInteger(value.ranks) &&
+    Number(value.ranks) > 0 &&
+    "seed" in value &&
+    Number.isSafeInteger(value.seed)
   );
 }
 
@@ -66,10 +83,14 @@ function read(directory: string, file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch (cause) {
-    throw new TriremeError(
-      "TRACE",
-      `${directory} has no ${file.slice(directory.length + 1)} that can be read; record the run there with the option record`,
-      { cause },
-    );
+    throw missing(directory, file, cause);
   }
+}
+
+function missing(directory: string, file: string, cause?: unknown): TriremeError {
+  return new TriremeError(
+    "TRACE",
+    `${directory} has no ${relative(directory, file)} that can be read; record the run there with the option record`,
+    { cause },
+  );
 }

@@ -3,6 +3,7 @@ import { appendFileSync, mkdirSync, openSync, writeFileSync, writeSync } from "n
 import { join } from "node:path";
 import type { Bytes } from "@trireme/core";
 import type { TraceEvent, TraceShard } from "./trace.ts";
+import { eventLine } from "./event-line.ts";
 
 export interface TraceSink {
   event(event: TraceEvent): void;
@@ -105,7 +106,7 @@ export class FileSink implements TraceSink {
 
   event(event: TraceEvent): void {
     this.#events.push(event);
-    this.#lines += `${JSON.stringify(event)}\n`;
+    this.#lines += `${eventLine(event)}\n`;
     if (event.kind === "reply") this.#flush();
   }
 
