@@ -5,7 +5,7 @@ import { createKernels } from "../src/kernels/kernels.ts";
 import { linear } from "../src/operators/linear.ts";
 import { Pool } from "../src/pool.ts";
 import { createRankMemory } from "../src/rank-memory.ts";
-import { type Parameter, Tape } from "../src/tape.ts";
+import { type Parameter, Tape, type Variable, gradientOf } from "../src/tape.ts";
 import { type Tensor, view } from "../src/tensor.ts";
 
 /** Rows of a weight and its width: more than are written out at a time. */
@@ -35,12 +35,12 @@ function product(transposed: boolean, isHalf: boolean): readonly Float32Array[] 
   const packed = { dims: value.dims, turned: false, unpack, unpackRows };
   const weight: Parameter = { name: "w", value, gradient, ...(isHalf && { packed }) };
   const [k, n] = transposed ? [width, height] : [height, width];
-  const x = { value: random([rows, k]), needsGradient: true, gradient: undefined as never };
+  const x: Variable = { value: random([rows, k]), needsGradient: true, gradient: undefined };
   const tape = new Tape(kernels, pool);
   const y = linear(tape, x, weight, { transposed });
   y.gradient = random([rows, n]);
   tape.backward();
-  const results = [view(memory, y.value).slice(), view(memory, x.gradient as Tensor).slice()];
+  const results = [view(memory, y.value).slice(), view(memory, gradientOf(x)).slice()];
   changeGradients({ pool, kernels }, gradient, (pointer) => {
     results.push(new Float32Array(memory.buffer, pointer, value.size).slice());
   });
