@@ -2,7 +2,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatPercent } from "@trireme/core";
-import type { ResolvedRun } from "@trireme/run";
 import type { StepSimulation } from "@trireme/simulator";
 import { toChromeTrace } from "@trireme/timeline";
 import { hostOf } from "@trireme/topology";
