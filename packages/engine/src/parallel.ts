@@ -7,6 +7,8 @@ export interface TensorParallel {
   readonly group: LayerGroup;
   /** Between products each rank keeps its part of the tokens (Korthikanti et al., 2022). */
   readonly sequence: boolean;
+  /** In a backward, collectives run behind the products of the layer that they belong to. */
+  readonly overlaps: boolean;
 }
 
 /** Ranks that share out the tokens of each sample, as `contextPieces` says. */

@@ -102,7 +102,11 @@ export class Rank {
       new RecordedGroup(groups.of(members), axis, this.spans, options.now);
     const sequence = plan.sequenceParallel;
     this.#parallel = {
-      tensor: tensor && { group: recorded(layout.tensorRanks, "tp"), sequence },
+      tensor: tensor && {
+        group: recorded(layout.tensorRanks, "tp"),
+        sequence,
+        overlaps: plan.overlapGradientProducts,
+      },
       context:
         plan.cp === 1
           ? undefined

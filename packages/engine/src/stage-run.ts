@@ -169,8 +169,8 @@ export class StageRun {
     const bias = this.#options.model.headBias ? this.#get("lm_head.bias") : undefined;
     const options = { bias, transposed: true, exact: true, atOnce: true };
     if (tensor === undefined) return linear(tape, last, weight, options);
-    const { y: all, drop } = enterTensorParallel(tape, last, tensor);
-    const logits = linear(tape, all, weight, options);
+    const { y: all, drop, behind } = enterTensorParallel(tape, last, tensor);
+    const logits = linear(tape, all, weight, { ...options, behind });
     drop();
     return logits;
   }
@@ -183,8 +183,8 @@ export class StageRun {
     if (tensor === undefined) {
       return this.#adapted(tape, name, x, linear(tape, x, weight, { bias }));
     }
-    const { y: all, drop } = enterTensorParallel(tape, x, tensor);
-    const product = this.#adapted(tape, name, all, linear(tape, all, weight, { bias }));
+    const { y: all, drop, behind } = enterTensorParallel(tape, x, tensor);
+    const product = this.#adapted(tape, name, all, linear(tape, all, weight, { bias, behind }));
     drop();
     return product;
   }

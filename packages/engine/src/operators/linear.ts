@@ -4,6 +4,7 @@ import type { OperandRole } from "../product-format.ts";
 import type { Products } from "../products.ts";
 import { restOf } from "../resting-tensor.ts";
 import { type Parameter, type Tape, type Variable, gradientOf } from "../tape.ts";
+import type { BehindProducts } from "./tensor-parallel.ts";
 import { type Tensor, elements, matrixDims } from "../tensor.ts";
 
 /** How a product is made. */
@@ -18,6 +19,11 @@ export interface LinearOptions {
   readonly atOnce?: boolean;
   /** In float32, whatever the tape's products are in: routers and the output head. */
   readonly exact?: boolean;
+  /**
+   * Of an input that tensor-parallel ranks share, and of which no other operation has been recorded:
+   * what is started behind the products of a backward that makes both gradients.
+   */
+  readonly behind?: BehindProducts | undefined;
 }
 
 /**
@@ -29,7 +35,7 @@ export function linear(
   tape: Tape,
   x: Variable,
   weight: Parameter,
-  { bias, exact = false, atOnce = false, ...options }: LinearOptions = {},
+  { bias, exact = false, atOnce = false, behind, ...options }: LinearOptions = {},
 ): Variable {
   const { kernels, pool } = tape;
   const [rows, k] = matrixDims(x.value);
@@ -128,20 +134,28 @@ export function linear(
       }
     },
   };
-  if (atOnce) {
-    const input = (): void => {
+  /** The input need not be there beside its gradient. */
+  const rest = (): void => {
+    if (!atOnce) restOf(x.value);
+  };
+  const both = (): void => {
+    if (behind === undefined || weight.frozen === true) {
       backward.weight();
+      rest();
       backward.input();
-    };
-    tape.record({ input, spent: () => [y.value, y.gradient] });
+      return;
+    }
+    behind.gather();
+    backward.input();
+    tape.valueOf(x);
+    behind.reduce();
+    backward.weight();
+    rest();
+  };
+  if (atOnce) {
+    tape.record({ input: both, spent: () => [y.value, y.gradient] });
   } else {
     const reads = weight.frozen === true ? [] : [x];
-    // The input need not be there beside its gradient.
-    const both = (): void => {
-      backward.weight();
-      restOf(x.value);
-      backward.input();
-    };
     tape.record({ ...backward, both, reads, spent: () => [y.value], kept: () => [y.gradient] });
   }
   return y;
