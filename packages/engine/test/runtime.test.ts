@@ -94,7 +94,7 @@ test.each([
   await expect(embeddedRuntime().start(odd)).rejects.toThrow(message);
 });
 
-test("strange batches, prompts and calls out of order are refused", async () => {
+test("strange batches, rates, prompts and calls out of order are refused", async () => {
   const idle = embeddedRuntime();
   for (const early of [idle.snapshot(), idle.gradients(), idle.memory()]) {
     await expect(early).rejects.toThrow("call start(run) first");
@@ -107,6 +107,8 @@ test("strange batches, prompts and calls out of order are refused", async () => 
     await expect(runtime.step({ step: 0, batch: short, learningRate })).rejects.toThrow(
       "135 tokens",
     );
+    const still = { step: 0, batch, learningRate: Number.NaN };
+    await expect(runtime.step(still)).rejects.toThrow("learning rate NaN");
     const turned = { ...batch, rows: 4, width: 34 };
     await expect(runtime.step({ step: 0, batch: turned, learningRate })).rejects.toThrow(
       "the batch is of 4 × 34 tokens, the plan asks for 8 × (16 + 1) = 136",
@@ -140,13 +142,6 @@ test("strange batches, prompts and calls out of order are refused", async () => 
       );
     }
     expect(await runtime.memory()).toHaveLength(1);
-  });
-});
-
-test("a learning rate that is no number is refused before it reaches the weights", async () => {
-  await withRuntime(smallRun({}), async (runtime) => {
-    const input = { step: 0, batch: smallBatch(0), learningRate: Number.NaN };
-    await expect(runtime.step(input)).rejects.toThrow("learning rate NaN");
   });
 });
 
