@@ -15,7 +15,6 @@ import {
   SCORE_BYTES,
 } from "./attention-shape";
 import { hideKeys, slopeTile } from "./attention-softmax";
-import { fill } from "./elementwise";
 import { packB } from "./gemm-pack";
 import { multiplyColumns, multiplyRows } from "./gemm-tile";
 import { TILE_COLUMNS, TILE_ROWS } from "./gemm-tile-store";
@@ -24,48 +23,6 @@ import { loadPartial, LOG2E } from "./vector-math";
 
 /** Bytes of a row of a block of scores. */
 const WIDTH: usize = BACKWARD_KEYS * 4;
-
-/** Self-attention: writes dqkv[batch * sequence, (heads + 2 * kvHeads) * headDim]. */
-export function attentionBackward(
-  qkv: usize,
-  out: usize,
-  lse: usize,
-  dout: usize,
-  dqkv: usize,
-  batch: i32,
-  heads: i32,
-  kvHeads: i32,
-  sequence: i32,
-  headDim: i32,
-  workspace: usize,
-): void {
-  const stride = (heads + 2 * kvHeads) * headDim;
-  const keys = (<usize>(heads * headDim)) << 2;
-  const values = keys + ((<usize>(kvHeads * headDim)) << 2);
-  fill(dqkv, 0, batch * sequence * stride);
-  attendBackward(
-    qkv,
-    qkv + keys,
-    qkv + values,
-    out,
-    lse,
-    dout,
-    dqkv,
-    dqkv + keys,
-    dqkv + values,
-    batch,
-    heads,
-    kvHeads,
-    sequence,
-    sequence,
-    headDim,
-    stride,
-    stride,
-    0,
-    0,
-    workspace,
-  );
-}
 
 /**
  * The backward of `attendForward`: adds to dq, dk and dv, laid out as q, k and v. With the output

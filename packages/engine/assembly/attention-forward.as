@@ -24,41 +24,6 @@ import { LOG2E } from "./vector-math";
 
 const LN2: f64 = 0.6931471805599453;
 
-/** Causal self-attention: writes out[batch * sequence, heads * headDim] and lse[batch, heads, sequence]. */
-export function attentionForward(
-  qkv: usize,
-  out: usize,
-  lse: usize,
-  batch: i32,
-  heads: i32,
-  kvHeads: i32,
-  sequence: i32,
-  headDim: i32,
-  workspace: usize,
-): void {
-  const stride = (heads + 2 * kvHeads) * headDim;
-  const keys = qkv + ((<usize>(heads * headDim)) << 2);
-  const values = keys + ((<usize>(kvHeads * headDim)) << 2);
-  attendForward(
-    qkv,
-    keys,
-    values,
-    out,
-    lse,
-    batch,
-    heads,
-    kvHeads,
-    sequence,
-    sequence,
-    headDim,
-    stride,
-    stride,
-    0,
-    0,
-    workspace,
-  );
-}
-
 /**
  * Attention of any queries to any keys: query i sees key j where j <= i + shift and, with a window,
  * j > i + shift - window. Writes out[batch * queries, heads * headDim] and lse[batch, heads, queries];

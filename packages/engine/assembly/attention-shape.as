@@ -34,7 +34,7 @@ export function packedBytes(sequence: i32, headDim: i32): usize {
   return <usize>padded(sequence) * <usize>padded(headDim) * 4;
 }
 
-/** Bytes that attentionForward and attentionBackward may write, whichever needs more. */
+/** Bytes that attendForward and attendBackward may write, whichever needs more. */
 export function attentionWorkspace(
   batch: i32,
   heads: i32,

@@ -1,7 +1,7 @@
 /** The kernels' exports; src/kernels/kernels.ts documents them for TypeScript. Sizes are elements, pointers bytes. */
 export { adamw } from "./adamw";
-export { attendBackward, attentionBackward } from "./attention-backward";
-export { attendForward, attentionForward } from "./attention-forward";
+export { attendBackward } from "./attention-backward";
+export { attendForward } from "./attention-forward";
 export { attentionMerge } from "./attention-merge";
 export { attentionWorkspace } from "./attention-shape";
 export { addBias, biasGradient } from "./bias";

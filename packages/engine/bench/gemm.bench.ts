@@ -4,7 +4,9 @@
  */
 import { fusedKernels } from "../src/kernels/fused-kernels.ts";
 import { createKernels, kernelMemoryDescriptor } from "../src/kernels/kernels.ts";
+import { wholeCore } from "../src/operators/attention.ts";
 import { loadTensorFlow } from "../test/reference/tensorflow.ts";
+import { whole } from "../test/whole-attention.ts";
 
 const giga = 1e9;
 const memory = new WebAssembly.Memory(kernelMemoryDescriptor(256e6));
@@ -134,7 +136,7 @@ const layerFlops = layers.reduce(
 );
 
 // Batch 16, 6 heads, sequence 128, head size 64; a causal score is counted once per visible key.
-const shape = [16, 6, 6, 128, 64] as const;
+const core = wholeCore(kernels, whole(16, 6, 6, 128, 64), () => workspace);
 const attentionFlops = 4 * 16 * 6 * ((128 * 129) / 2) * 64;
 const [lse, dout, dqkv] = [place(5), place(6), place(7)];
 
@@ -207,7 +209,7 @@ export const benchmarks = [
     target: 10,
     amount: attentionFlops / giga,
     time: (): void => {
-      kernels.attentionForward(a, b, lse, ...shape, workspace);
+      core.forward(a, b, lse);
     },
   },
   {
@@ -218,10 +220,10 @@ export const benchmarks = [
     target: 10,
     amount: (2.5 * attentionFlops) / giga,
     before: (): void => {
-      kernels.attentionForward(a, b, lse, ...shape, workspace);
+      core.forward(a, b, lse);
     },
     time: (): void => {
-      kernels.attentionBackward(a, b, lse, dout, dqkv, ...shape, workspace);
+      core.backward(a, b, lse, dout, dqkv);
     },
   },
   {

@@ -157,6 +157,14 @@ export const benchmarks = [
     peer: { name: torchName, measure: torchSpeed },
   },
   {
+    id: "engine/train-default-over-torch",
+    what: `speed over PyTorch on one thread, ${setting}, the default kernels (no fused multiply-adds)`,
+    unit: "ratio",
+    better: "higher",
+    target: 0.4,
+    measure: (): Promise<number | undefined> => over(ours.wasm, torch),
+  },
+  {
     id: "engine/train-wasm-over-torch",
     what: `speed over PyTorch on one thread, ${setting}, WebAssembly with fused multiply-adds`,
     unit: "ratio",

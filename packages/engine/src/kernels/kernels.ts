@@ -101,38 +101,7 @@ export interface Kernels
   /** Writes dGateUp[rows, 2 * width], which may be gateUp. */
   swigluBackward(gateUp: number, dy: number, dGateUp: number, rows: number, width: number): void;
 
-  /**
-   * Causal attention. A row of qkv[batch * sequence, (heads + 2 * kvHeads) * headDim] is the q
-   * heads, then the k heads, then the v heads; `kvHeads` divides `heads`. Writes
-   * out[batch * sequence, heads * headDim] and lse[batch, heads, sequence]; the scores' scale is
-   * 1 / sqrt(headDim). `workspace` is at least `attentionWorkspace(...)` bytes.
-   */
-  attentionForward(
-    qkv: number,
-    out: number,
-    lse: number,
-    batch: number,
-    heads: number,
-    kvHeads: number,
-    sequence: number,
-    headDim: number,
-    workspace: number,
-  ): void;
-  /** Writes dqkv, laid out as qkv, from what the forward pass read and wrote. */
-  attentionBackward(
-    qkv: number,
-    out: number,
-    lse: number,
-    dout: number,
-    dqkv: number,
-    batch: number,
-    heads: number,
-    kvHeads: number,
-    sequence: number,
-    headDim: number,
-    workspace: number,
-  ): void;
-  /** Bytes that `attentionForward` and `attentionBackward` of this size may write. */
+  /** Bytes that `attendForward` and `attendBackward` of this size may write; `sequence` is that of keys. */
   attentionWorkspace(
     batch: number,
     heads: number,

@@ -3,9 +3,10 @@ export interface ParallelKernels {
   /**
    * Attention of q[batch * queries, heads * headDim] to k and v[batch * keys, kvHeads * headDim],
    * whose rows lie `queryStride` and `keyStride` elements apart. Query i sees key j where
-   * j <= i + shift and, if `window` is not 0, j > i + shift - window. Writes out and lse as
-   * `attentionForward`; a query that sees nothing gets 0 and -Infinity. `workspace` as for a sequence
-   * of `keys`.
+   * j <= i + shift and, if `window` is not 0, j > i + shift - window. Writes out, laid out as q, and
+   * lse[batch, heads, queries]; a query that sees nothing gets 0 and -Infinity. The scores' scale is
+   * 1 / sqrt(headDim), `kvHeads` divides `heads`. `workspace` is at least `attentionWorkspace(...)`
+   * bytes, of `keys`.
    */
   attendForward(
     q: number,

@@ -1,3 +1,4 @@
+import type { Kernels } from "../kernels/kernels.ts";
 import type { ContextParallel } from "../parallel.ts";
 import type { Range } from "../slice.ts";
 import { type Tape, type Variable, gradientOf } from "../tape.ts";
@@ -50,7 +51,7 @@ export function attention(
   shape: AttentionShape,
   context?: ContextParallel,
 ): Attended {
-  if (context === undefined) return attend(tape, qkv, shape, wholeCore(tape, shape));
+  if (context === undefined) return attend(tape, qkv, shape, coreOf(tape, shape));
   if (context.exchange !== "all-to-all") {
     return attend(tape, qkv, shape, contextCore(tape, shape, context));
   }
@@ -65,7 +66,7 @@ export function attention(
     heads: heads / ranks,
     kvHeads: kvHeads / ranks,
   };
-  const { y, drop } = attend(tape, some, whole, wholeCore(tape, whole));
+  const { y, drop } = attend(tape, some, whole, coreOf(tape, whole));
   const all = exchangeHeads(tape, y, [heads * headDim], shape.batch, context.group);
   drop();
   return { y: all, drop: () => {} };
@@ -145,16 +146,23 @@ function turn(
   }
 }
 
-/** All tokens of each sample are here. */
-function wholeCore(tape: Tape, shape: AttentionShape): AttentionCore {
-  const { kernels, pool } = tape;
+function coreOf({ kernels, pool }: Tape, shape: AttentionShape): AttentionCore {
+  const { batch, pieces, heads, kvHeads, headDim } = shape;
+  const bytes = kernels.attentionWorkspace(batch, heads, kvHeads, tokensOf(pieces), headDim);
+  return wholeCore(kernels, shape, () => pool.scratch(bytes));
+}
+
+/** Attention where all tokens of each sample are here; `space` gives a workspace. */
+export function wholeCore(
+  kernels: Kernels,
+  shape: AttentionShape,
+  space: () => number,
+): AttentionCore {
   const { batch, pieces, heads, kvHeads, headDim, window } = shape;
   const sequence = tokensOf(pieces);
   const sizes = [batch, heads, kvHeads, sequence, sequence, headDim] as const;
   const stride = (heads + 2 * kvHeads) * headDim;
   const options = [stride, stride, 0, window] as const;
-  const space = (): number =>
-    pool.scratch(kernels.attentionWorkspace(batch, heads, kvHeads, sequence, headDim));
   const [k, v] = [heads * headDim * 4, (heads + kvHeads) * headDim * 4];
   return {
     forward: (x, y, lse) => {

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { wholeCore } from "../../src/operators/attention.ts";
+import { whole } from "../whole-attention.ts";
 import { Arena, dot, expectClose, numericGradient } from "./arena.ts";
 
 interface Shape {
@@ -87,19 +89,10 @@ function run(s: Shape, arena: Arena = new Arena({ seed: s.sequence })) {
   const dqkv = arena.unset(rows * width(s));
   const sizes = [batch, heads, kvHeads, sequence, headDim] as const;
   const space = arena.workspace(arena.kernels.attentionWorkspace(...sizes));
-  const { kernels } = arena;
-  const forward = () =>
-    kernels.attentionForward(qkv.pointer, out.pointer, lse.pointer, ...sizes, space);
+  const core = wholeCore(arena.kernels, whole(...sizes), () => space);
+  const forward = () => core.forward(qkv.pointer, out.pointer, lse.pointer);
   const backward = () =>
-    kernels.attentionBackward(
-      qkv.pointer,
-      out.pointer,
-      lse.pointer,
-      dout.pointer,
-      dqkv.pointer,
-      ...sizes,
-      space,
-    );
+    core.backward(qkv.pointer, out.pointer, lse.pointer, dout.pointer, dqkv.pointer);
   forward();
   backward();
   arena.checkGuards();

@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 import { fusedKernels } from "../../src/kernels/fused-kernels.ts";
 import { withBackend } from "../../src/kernels/gemm-backend.ts";
 import { type Kernels, createKernels, kernelMemoryDescriptor } from "../../src/kernels/kernels.ts";
+import { type AttentionCore, wholeCore } from "../../src/operators/attention.ts";
+import { whole } from "../whole-attention.ts";
 
 const memory = new WebAssembly.Memory(kernelMemoryDescriptor(16e6));
 const plain = createKernels(memory);
@@ -107,14 +109,15 @@ test.skipIf(!found.ok)("fused attention is the plain one, forward and backward",
   const [width, rows] = [heads * headDim, batch * sequence];
   fill(a, rows * 3 * width, 1);
   fill(d, rows * width, 2);
-  const shape = [batch, heads, heads, sequence, headDim] as const;
+  const core = (kernels: Kernels): AttentionCore =>
+    wholeCore(kernels, whole(batch, heads, heads, sequence, headDim), () => space);
   const out = both(b, rows * width, (kernels) => {
-    kernels.attentionForward(a, b, lse, ...shape, space);
+    core(kernels).forward(a, b, lse);
   });
   // Averages of normal values, and sums of 75 products of them.
   expect(greatestDifference(out)).toBeLessThan(1e-5);
   const gradient = both(e, rows * 3 * width, (kernels) => {
-    kernels.attentionBackward(a, b, lse, d, e, ...shape, space);
+    core(kernels).backward(a, b, lse, d, e);
   });
   expect(greatestDifference(gradient)).toBeLessThan(1e-4);
 });
