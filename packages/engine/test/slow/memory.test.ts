@@ -118,8 +118,21 @@ function tuned(base: Adapter["base"]): Partial<ModelOptions> {
   return { ...llama, ffn: 384, adapter: { rank: 8, targets, base } };
 }
 
-const cases = grid.map(([plan, form = {}]) => ({ plan, form, name: JSON.stringify([plan, form]) }));
+/**
+ * How near a peak is to its estimate: 0.06 in fp32 without experts, four stages of 1F1B (a stage of one
+ * layer holds little beside what is estimated roughly) and recomputation; 0.15 for all.
+ */
+function bound({ precision, recompute, pp = 1, schedule }: Degrees, form: Partial<ModelOptions>) {
+  const deep = pp > 2 && schedule === undefined;
+  const near = precision === undefined && recompute === undefined && form.experts === undefined;
+  return near && !deep ? 0.06 : 0.15;
+}
 
-test.each(cases)("$name: every rank's peak is the estimate within 0.15 of it", async (of) => {
-  expect(Math.abs(await worstPeak(of.plan, of.form))).toBeLessThan(0.15);
+const cases = grid.map(([plan, form = {}]) => {
+  const within = bound(plan, form);
+  return { plan, form, within, name: JSON.stringify([plan, form]) };
+});
+
+test.each(cases)("$name: every rank's peak is the estimate within $within of it", async (of) => {
+  expect(Math.abs(await worstPeak(of.plan, of.form))).toBeLessThan(of.within);
 });
