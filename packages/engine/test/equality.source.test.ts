@@ -18,18 +18,3 @@ test("the same plan and seed give the same bits", async () => {
   expect(a.losses).toEqual(b.losses);
   expect(a.first).toEqual(b.first);
 });
-
-test("sums of gradients behind products leave the bits as they are on the spot", async () => {
-  const plan = {
-    tp: 2,
-    sequenceParallel: true,
-    precision: "bf16",
-    recompute: "selective",
-  } as const;
-  const [behind, apart] = [true, false].map((overlapGradientProducts) =>
-    smallRun({ ...plan, overlapGradientProducts }, llama),
-  );
-  const [a, b] = [await train(behind!, 2), await train(apart!, 2)];
-  expect(a.losses).toEqual(b.losses);
-  expect(a.first).toEqual(b.first);
-});
