@@ -1,14 +1,14 @@
 /** What can be asked of the embedded runtime beyond a run, and of it beyond `Runtime`. */
 import type { Bytes, Seconds } from "@trireme/core";
 import type { Runtime } from "@trireme/runtime";
-import type { CorruptionOptions } from "./corruption-watch.ts";
+import type { CorruptionOptions } from "./tape/corruption-watch.ts";
 import type { EmulateOptions, RecordOptions } from "./emulation/emulate-options.ts";
 import type { Trace } from "./emulation/trace.ts";
 import type { RouterOptions } from "./experts/router.ts";
 import type { GemmChoice } from "./kernels/gemm-backend.ts";
-import type { Fp8Scaling } from "./product-format.ts";
-import type { Recovery } from "./recover.ts";
-import type { Rehearsal } from "./stage-rehearsal.ts";
+import type { Fp8Scaling } from "./tape/product-format.ts";
+import type { Recovery } from "./state/recover.ts";
+import type { Rehearsal } from "./stage/stage-rehearsal.ts";
 
 /** Options of `embeddedRuntime`. */
 export interface EmbeddedRuntimeOptions {

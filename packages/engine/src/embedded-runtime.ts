@@ -13,11 +13,11 @@ import {
 import { TimelineBuilder } from "@trireme/timeline";
 import { ranks } from "@trireme/workload";
 import type { EmbeddedRuntime, EmbeddedRuntimeOptions } from "./embedded-options.ts";
-import { arenaFor } from "./arena-for.ts";
-import { batchTokens, checkLearningRate } from "./batch-tokens.ts";
-import { copyPeers } from "./copy-peers.ts";
-import { checkText, generateOptions } from "./generate-request.ts";
-import { wholeGradients } from "./gradient-pieces.ts";
+import { arenaFor } from "./rank/arena-for.ts";
+import { batchTokens, checkLearningRate } from "./stage/batch-tokens.ts";
+import { copyPeers } from "./state/copy-peers.ts";
+import { checkText, generateOptions } from "./stage/generate-request.ts";
+import { wholeGradients } from "./weights/gradient-pieces.ts";
 import {
   type Emulation,
   checkRecording,
@@ -28,17 +28,17 @@ import {
 import type { Trace } from "./emulation/trace.ts";
 import { beginTrace } from "./emulation/trace-directory.ts";
 import { chooseOpenBlasCore } from "./kernels/open-blas-core.ts";
-import type { RankCopies } from "./memory-copies.ts";
-import type { Request, Value } from "./protocol.ts";
-import { type Recovery, recover } from "./recover.ts";
-import { type RankThread, rankThread } from "./rank-thread.ts";
-import { createGate, openGate } from "./start-gate.ts";
-import { SnapshotFiles } from "./snapshot-files.ts";
-import { spansOf } from "./span-log.ts";
-import { checkRehearsal } from "./stage-rehearsal.ts";
-import { checkState, readState } from "./stored-state.ts";
-import { checkBeside, checkPlan } from "./supported-plan.ts";
-import { type Pending, type Reply, allReplies } from "./thread-replies.ts";
+import type { RankCopies } from "./state/memory-copies.ts";
+import type { Request, Value } from "./rank/protocol.ts";
+import { type Recovery, recover } from "./state/recover.ts";
+import { type RankThread, rankThread } from "./rank/rank-thread.ts";
+import { createGate, openGate } from "./rank/start-gate.ts";
+import { SnapshotFiles } from "./state/snapshot-files.ts";
+import { spansOf } from "./layout/span-log.ts";
+import { checkRehearsal } from "./stage/stage-rehearsal.ts";
+import { checkState, readState } from "./state/stored-state.ts";
+import { checkBeside, checkPlan } from "./stage/supported-plan.ts";
+import { type Pending, type Reply, allReplies } from "./rank/thread-replies.ts";
 
 /** Trains on threads of this process. */
 export function embeddedRuntime(options: EmbeddedRuntimeOptions = {}): EmbeddedRuntime {

@@ -2,7 +2,7 @@
 import { createCommunicator } from "@trireme/collectives";
 import { boundaryBytes } from "@trireme/workload";
 import { expect, test } from "vitest";
-import { arenaFor } from "../src/arena-for.ts";
+import { arenaFor } from "../src/rank/arena-for.ts";
 import { smallRun } from "./small-run.ts";
 
 test.each([

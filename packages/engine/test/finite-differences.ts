@@ -1,10 +1,10 @@
 /** Checks gradients that a tape takes against differences of the loss: one central difference a value. */
 import { createRng } from "@trireme/core";
 import { createKernels } from "../src/kernels/kernels.ts";
-import { Pool } from "../src/pool.ts";
-import { createRankMemory } from "../src/rank-memory.ts";
-import { type Parameter, Tape, type Variable } from "../src/tape.ts";
-import { type Tensor, view } from "../src/tensor.ts";
+import { Pool } from "../src/memory/pool.ts";
+import { createRankMemory } from "../src/memory/rank-memory.ts";
+import { type Parameter, Tape, type Variable } from "../src/tape/tape.ts";
+import { type Tensor, view } from "../src/memory/tensor.ts";
 
 /** A rank's memory with an input and parameters that a layer under test works on. */
 export class Bench {

@@ -1,6 +1,6 @@
 import type { Seconds } from "@trireme/core";
-import type { RankPlans } from "../build-rank.ts";
-import type { StartGate } from "../start-gate.ts";
+import type { RankPlans } from "../rank/build-rank.ts";
+import type { StartGate } from "../rank/start-gate.ts";
 import type { Trace } from "./trace.ts";
 
 /** What the thread that stands for the ranks that are not run begins with. */

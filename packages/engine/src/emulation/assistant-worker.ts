@@ -1,8 +1,8 @@
 /** The thread that stands for the ranks that are not run: it keeps their time, turn after turn. */
 import { parentPort, workerData } from "node:worker_threads";
 import { type Seconds, TriremeError } from "@trireme/core";
-import type { Failure, Turn, Value } from "../protocol.ts";
-import { awaitGate } from "../start-gate.ts";
+import type { Failure, Turn, Value } from "../rank/protocol.ts";
+import { awaitGate } from "../rank/start-gate.ts";
 import type { AssistantSeed } from "./assistant-protocol.ts";
 import { PaceBoard } from "./pace-board.ts";
 import { shardTurns, turnAt } from "./shard-turns.ts";

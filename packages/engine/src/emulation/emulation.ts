@@ -1,10 +1,10 @@
 /** Emulation as the main thread sees it: which ranks are run, and what stands for the others. */
 import { TriremeError } from "@trireme/core";
 import { ranks } from "@trireme/workload";
-import type { RankPlans } from "../build-rank.ts";
-import type { Failure, Value } from "../protocol.ts";
-import { RankThread } from "../rank-thread.ts";
-import type { Rehearsal } from "../stage-rehearsal.ts";
+import type { RankPlans } from "../rank/build-rank.ts";
+import type { Failure, Value } from "../rank/protocol.ts";
+import { RankThread } from "../rank/rank-thread.ts";
+import type { Rehearsal } from "../stage/stage-rehearsal.ts";
 import type { AssistantSeed } from "./assistant-protocol.ts";
 import type { EmulateOptions } from "./emulate-options.ts";
 import type { EmulationSeed } from "./rank-turns.ts";
@@ -87,7 +87,7 @@ export async function startEmulation(options: StartOptions): Promise<Emulation> 
     return new Emulation({ live, trace: recorded, carries: true, board: undefined }, undefined);
   }
   const seed: AssistantSeed = { plans, live, trace: recorded, gate, deadline };
-  const module = "./emulation/assistant-worker";
+  const module = new URL("./assistant-worker", import.meta.url);
   const assistant = new RankThread({ rank: -1, title: "the assistant", module, seed }, onDeath);
   const { board, trace } = assistantOf(await assistant.ready().reply);
   return new Emulation({ live, trace, carries: recorded !== undefined, board }, assistant);

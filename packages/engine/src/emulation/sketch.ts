@@ -4,7 +4,7 @@
  */
 import type { Seconds } from "@trireme/core";
 import { ranks } from "@trireme/workload";
-import { type RankPlans, buildRank } from "../build-rank.ts";
+import { type RankPlans, buildRank } from "../rank/build-rank.ts";
 import type { Trace, TraceShard } from "./trace.ts";
 import { EventList } from "./trace-sink.ts";
 import { TraceRecorder, TracedCommunicator } from "./traced-communicator.ts";

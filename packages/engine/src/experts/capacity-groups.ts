@@ -1,8 +1,8 @@
 import { TriremeError } from "@trireme/core";
 import type { Plan } from "@trireme/workload";
-import { contextPieces } from "../context-pieces.ts";
-import type { Share } from "../spec-parts.ts";
-import type { Range } from "../slice.ts";
+import { contextPieces } from "../layout/context-pieces.ts";
+import type { Share } from "../parameters/spec-parts.ts";
+import type { Range } from "../memory/slice.ts";
 
 /**
  * The parts of the global batch whose tokens are dropped by themselves where experts have a capacity:

@@ -4,9 +4,9 @@
  */
 import type { Routing } from "@trireme/moe-dispatch";
 import type { Plan } from "@trireme/workload";
-import type { LayerGroup } from "../recorded-group.ts";
-import type { Tape } from "../tape.ts";
-import type { Tensor } from "../tensor.ts";
+import type { LayerGroup } from "../layout/recorded-group.ts";
+import type { Tape } from "../tape/tape.ts";
+import type { Tensor } from "../memory/tensor.ts";
 import { gatherDispatch } from "./gather-dispatch.ts";
 import type { RowPrecision } from "./row-format.ts";
 import { RowWire } from "./row-wire.ts";

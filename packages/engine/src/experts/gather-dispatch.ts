@@ -1,6 +1,6 @@
 import { type Routing, planDispatch } from "@trireme/moe-dispatch";
-import type { Tape } from "../tape.ts";
-import { type Tensor, view } from "../tensor.ts";
+import type { Tape } from "../tape/tape.ts";
+import { type Tensor, view } from "../memory/tensor.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { RowPass } from "./row-format.ts";
 import { place } from "./row-orders.ts";

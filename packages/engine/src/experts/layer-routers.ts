@@ -1,10 +1,10 @@
 /** The routers of a rank's layers, and what they learn from a step. */
 import type { Communicator } from "@trireme/collectives";
 import type { Experts, Model, Plan } from "@trireme/workload";
-import type { Pool } from "../pool.ts";
-import type { RankLayout } from "../rank-layout.ts";
-import type { StageWeights } from "../stage-weights.ts";
-import { type Tensor, view } from "../tensor.ts";
+import type { Pool } from "../memory/pool.ts";
+import type { RankLayout } from "../layout/rank-layout.ts";
+import type { StageWeights } from "../weights/stage-weights.ts";
+import { type Tensor, view } from "../memory/tensor.ts";
 import { capacityGroups } from "./capacity-groups.ts";
 import { Router, type RouterOptions } from "./router.ts";
 

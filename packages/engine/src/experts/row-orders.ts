@@ -1,4 +1,4 @@
-import type { Tape } from "../tape.ts";
+import type { Tape } from "../tape/tape.ts";
 
 /** A pointer to a copy in the rank's memory that lives as long as the tape; 4-byte elements alike. */
 export function place(tape: Tape, values: Int32Array | Float32Array): number {

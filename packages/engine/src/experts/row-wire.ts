@@ -3,9 +3,9 @@
  * leave, and summed in float32 where they arrive (MegaScale-MoE, EuroSys 2026, section 5).
  */
 import type { Elements, Work } from "@trireme/collectives";
-import type { LayerGroup } from "../recorded-group.ts";
-import type { Tape } from "../tape.ts";
-import { type Tensor, view } from "../tensor.ts";
+import type { LayerGroup } from "../layout/recorded-group.ts";
+import type { Tape } from "../tape/tape.ts";
+import { type Tensor, view } from "../memory/tensor.ts";
 import { type RowFormat, type RowPass, type RowPrecision, rowFormat } from "./row-format.ts";
 
 /** A collective call, with the elements of each rank's part. */

@@ -1,6 +1,6 @@
 import { planReceive } from "@trireme/moe-dispatch";
-import type { Tape } from "../tape.ts";
-import type { Tensor } from "../tensor.ts";
+import type { Tape } from "../tape/tape.ts";
+import type { Tensor } from "../memory/tensor.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { RowPass } from "./row-format.ts";
 import { inverse, place } from "./row-orders.ts";

@@ -1,6 +1,6 @@
 import { type Routing, tokenLayout } from "@trireme/moe-dispatch";
-import type { Tensor } from "../tensor.ts";
-import type { Tape } from "../tape.ts";
+import type { Tensor } from "../memory/tensor.ts";
+import type { Tape } from "../tape/tape.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { RowWire } from "./row-wire.ts";
 import { sendDispatch } from "./send-dispatch.ts";

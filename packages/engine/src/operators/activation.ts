@@ -1,7 +1,7 @@
-import { RestingTensor } from "../resting-tensor.ts";
-import type { Tape, Variable } from "../tape.ts";
-import { gradientOf } from "../tape.ts";
-import { matrixDims } from "../tensor.ts";
+import { RestingTensor } from "../memory/resting-tensor.ts";
+import type { Tape, Variable } from "../tape/tape.ts";
+import { gradientOf } from "../tape/tape.ts";
+import { matrixDims } from "../memory/tensor.ts";
 
 /**
  * GeLU in the tanh form of GPT-2, element by element; x is a product that nothing else reads, and

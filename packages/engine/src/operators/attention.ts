@@ -1,7 +1,7 @@
 import type { Kernels } from "../kernels/kernels.ts";
-import type { ContextParallel } from "../parallel.ts";
-import type { Range } from "../slice.ts";
-import { type Tape, type Variable, gradientOf } from "../tape.ts";
+import type { ContextParallel } from "../layout/parallel.ts";
+import type { Range } from "../memory/slice.ts";
+import { type Tape, type Variable, gradientOf } from "../tape/tape.ts";
 import { contextCore } from "./context-attention.ts";
 import { exchangeHeads, exchangeTokens } from "./head-exchange.ts";
 

@@ -1,7 +1,7 @@
-import { addTo } from "../add-gradient.ts";
-import type { Range } from "../slice.ts";
-import { type Parameter, type Tape, type Variable, gradientOf } from "../tape.ts";
-import { matrixDims } from "../tensor.ts";
+import { addTo } from "../tape/add-gradient.ts";
+import type { Range } from "../memory/slice.ts";
+import { type Parameter, type Tape, type Variable, gradientOf } from "../tape/tape.ts";
+import { matrixDims } from "../memory/tensor.ts";
 
 /** y[:, columns] += bias in place; y is fresh: nothing has read it. */
 export function addBiasColumns(tape: Tape, y: Variable, bias: Parameter, columns: Range): void {

@@ -1,6 +1,6 @@
 /** Matrices side by side, and apart again: copies, so that products read dense rows. */
-import { type Tape, type Variable, gradientOf } from "../tape.ts";
-import { type Tensor, matrixDims } from "../tensor.ts";
+import { type Tape, type Variable, gradientOf } from "../tape/tape.ts";
+import { type Tensor, matrixDims } from "../memory/tensor.ts";
 
 /** Parts [rows, widths] as one matrix [rows, Σ widths]. */
 export function joinColumns(tape: Tape, parts: readonly Variable[]): Variable {

@@ -3,8 +3,8 @@
  * r and 2n − 1 − r. Each chunk of queries attends to the chunks of keys that are not behind it, one
  * after another, and the results are merged by their logsumexps.
  */
-import type { ContextParallel } from "../parallel.ts";
-import type { Tape } from "../tape.ts";
+import type { ContextParallel } from "../layout/parallel.ts";
+import type { Tape } from "../tape/tape.ts";
 import type { AttentionCore, AttentionShape } from "./attention.ts";
 import { gatheredExchange, ringExchange } from "./key-exchange.ts";
 

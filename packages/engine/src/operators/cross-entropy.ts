@@ -1,6 +1,6 @@
-import type { LayerGroup } from "../recorded-group.ts";
-import type { Tape, Variable } from "../tape.ts";
-import { type Tensor, matrixDims, view } from "../tensor.ts";
+import type { LayerGroup } from "../layout/recorded-group.ts";
+import type { Tape, Variable } from "../tape/tape.ts";
+import { type Tensor, matrixDims, view } from "../memory/tensor.ts";
 
 /**
  * The sum over rows of −log softmax(logits)[target], for logits [rows, vocab] and `targets` pointing

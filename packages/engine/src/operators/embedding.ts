@@ -1,8 +1,8 @@
-import { addTo } from "../add-gradient.ts";
-import { lendValues } from "../lend-values.ts";
-import type { Range } from "../slice.ts";
-import type { Parameter, Tape, Variable } from "../tape.ts";
-import { gradientOf } from "../tape.ts";
+import { addTo } from "../tape/add-gradient.ts";
+import { lendValues } from "../tape/lend-values.ts";
+import type { Range } from "../memory/slice.ts";
+import type { Parameter, Tape, Variable } from "../tape/tape.ts";
+import { gradientOf } from "../tape/tape.ts";
 
 /** Learned positions [context, width], and what a rank that shares the embedding does with them. */
 export interface Positions {

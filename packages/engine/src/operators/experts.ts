@@ -1,8 +1,8 @@
 import { type ExpertGroup, dispatchOf } from "../experts/dispatch.ts";
 import type { Router } from "../experts/router.ts";
-import { restOf } from "../resting-tensor.ts";
-import { type Tape, type Variable, gradientOf } from "../tape.ts";
-import { type Tensor, view } from "../tensor.ts";
+import { restOf } from "../memory/resting-tensor.ts";
+import { type Tape, type Variable, gradientOf } from "../tape/tape.ts";
+import { type Tensor, view } from "../memory/tensor.ts";
 
 /**
  * A mixture of experts (Shazeer et al., 2017): of tokens x [T, width] with the router's logits [T, E],

@@ -2,9 +2,9 @@
  * Tokens for heads and back (Jacobs et al., DeepSpeed-Ulysses, 2023): of rows whose columns are
  * sections of heads, each rank gives away all heads but its own, and gets its own of all tokens.
  */
-import type { LayerGroup } from "../recorded-group.ts";
-import { type Tape, type Variable, gradientOf } from "../tape.ts";
-import { type Tensor, matrixDims, view } from "../tensor.ts";
+import type { LayerGroup } from "../layout/recorded-group.ts";
+import { type Tape, type Variable, gradientOf } from "../tape/tape.ts";
+import { type Tensor, matrixDims, view } from "../memory/tensor.ts";
 
 /** x [batch·tokens, Σ sections] to [batch·tokens·ranks, Σ sections / ranks]. */
 export function exchangeTokens(

@@ -1,4 +1,4 @@
-import type { Parameter, Tape, Variable } from "../tape.ts";
+import type { Parameter, Tape, Variable } from "../tape/tape.ts";
 import type { AttentionShape } from "./attention.ts";
 import { joinColumns, splitColumns } from "./column-parts.ts";
 import { type NormOptions, rmsNorm } from "./norm.ts";

@@ -4,9 +4,9 @@
  * section 3.3.2).
  */
 import type { Work } from "@trireme/collectives";
-import type { LayerGroup } from "../recorded-group.ts";
-import type { Tape } from "../tape.ts";
-import { type Tensor, view } from "../tensor.ts";
+import type { LayerGroup } from "../layout/recorded-group.ts";
+import type { Tape } from "../tape/tape.ts";
+import { type Tensor, view } from "../memory/tensor.ts";
 
 /** The keys and values of one rank, and the gradients of them that this rank adds to: pointers. */
 type Use = (rank: number, keys: number) => void;

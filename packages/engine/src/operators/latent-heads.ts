@@ -5,9 +5,9 @@
  * are rotated and v of values; d = n + r.
  */
 import type { LatentAttention } from "@trireme/workload";
-import type { Range } from "../slice.ts";
-import { type Tape, type Variable, gradientOf } from "../tape.ts";
-import { matrixDims } from "../tensor.ts";
+import type { Range } from "../memory/slice.ts";
+import { type Tape, type Variable, gradientOf } from "../tape/tape.ts";
+import { matrixDims } from "../memory/tensor.ts";
 
 /** The shape of a batch of latent attention. */
 export interface LatentShape extends Pick<LatentAttention, "nopeDim" | "ropeDim" | "valueDim"> {

@@ -1,11 +1,11 @@
-import { addTo, addToRows } from "../add-gradient.ts";
-import { lendRows, lendValues } from "../lend-values.ts";
-import type { OperandRole } from "../product-format.ts";
-import type { Products } from "../products.ts";
-import { restOf } from "../resting-tensor.ts";
-import { type Parameter, type Tape, type Variable, gradientOf } from "../tape.ts";
+import { addTo, addToRows } from "../tape/add-gradient.ts";
+import { lendRows, lendValues } from "../tape/lend-values.ts";
+import type { OperandRole } from "../tape/product-format.ts";
+import type { Products } from "../tape/products.ts";
+import { restOf } from "../memory/resting-tensor.ts";
+import { type Parameter, type Tape, type Variable, gradientOf } from "../tape/tape.ts";
 import type { BehindProducts } from "./tensor-parallel.ts";
-import { type Tensor, elements, matrixDims } from "../tensor.ts";
+import { type Tensor, elements, matrixDims } from "../memory/tensor.ts";
 
 /** How a product is made. */
 export interface LinearOptions {

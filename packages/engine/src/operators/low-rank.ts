@@ -1,8 +1,8 @@
 /** A low-rank addition to some columns of a product's result (Hu et al., LoRA, 2021, section 4.1). */
-import { addTo } from "../add-gradient.ts";
-import type { Range } from "../slice.ts";
-import { type Parameter, type Tape, type Variable, gradientOf } from "../tape.ts";
-import { type Tensor, matrixDims } from "../tensor.ts";
+import { addTo } from "../tape/add-gradient.ts";
+import type { Range } from "../memory/slice.ts";
+import { type Parameter, type Tape, type Variable, gradientOf } from "../tape/tape.ts";
+import { type Tensor, matrixDims } from "../memory/tensor.ts";
 
 /**
  * y[:, columns] += (x·A)·B in place, in float32, for x [rows, k], A [k, rank], B [rank, columns]. y is

@@ -1,7 +1,7 @@
-import { addTo } from "../add-gradient.ts";
-import type { Parameter, Tape, Variable } from "../tape.ts";
-import { gradientOf } from "../tape.ts";
-import { type Tensor, matrixDims } from "../tensor.ts";
+import { addTo } from "../tape/add-gradient.ts";
+import type { Parameter, Tape, Variable } from "../tape/tape.ts";
+import { gradientOf } from "../tape/tape.ts";
+import { type Tensor, matrixDims } from "../memory/tensor.ts";
 
 /** How rows are normalised. */
 export interface NormOptions {

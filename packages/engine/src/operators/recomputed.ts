@@ -1,4 +1,4 @@
-import { Tape, type Variable, gradientOf } from "../tape.ts";
+import { Tape, type Variable, gradientOf } from "../tape/tape.ts";
 
 /**
  * Runs `body` on x and keeps only its result: what backward needs is computed again when it comes

@@ -1,5 +1,5 @@
-import type { Tape, Variable } from "../tape.ts";
-import { gradientOf } from "../tape.ts";
+import type { Tape, Variable } from "../tape/tape.ts";
+import { gradientOf } from "../tape/tape.ts";
 
 /**
  * x + branch, whose own value nothing needs afterwards: it is given back. The branch takes the

@@ -1,5 +1,5 @@
-import { type Tape, type Variable, gradientOf } from "../tape.ts";
-import { matrixDims, view } from "../tensor.ts";
+import { type Tape, type Variable, gradientOf } from "../tape/tape.ts";
+import { matrixDims, view } from "../memory/tensor.ts";
 
 /** x [rows, width], each row times the sigmoid of its gate [rows, 1]. */
 export function sigmoidGate(tape: Tape, x: Variable, gate: Variable): Variable {

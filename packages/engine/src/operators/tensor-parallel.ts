@@ -4,10 +4,10 @@
  * Entering, each rank needs all tokens; leaving, each has a part of the sum.
  */
 import type { Work } from "@trireme/collectives";
-import { addTo } from "../add-gradient.ts";
-import type { TensorParallel } from "../parallel.ts";
-import { type Parameter, type Tape, type Variable, gradientOf } from "../tape.ts";
-import { type Tensor, matrixDims, view } from "../tensor.ts";
+import { addTo } from "../tape/add-gradient.ts";
+import type { TensorParallel } from "../layout/parallel.ts";
+import { type Parameter, type Tape, type Variable, gradientOf } from "../tape/tape.ts";
+import { type Tensor, matrixDims, view } from "../memory/tensor.ts";
 
 /** What the first product reads, and a way to forget it until a backward gathers it once more. */
 export interface Entered {

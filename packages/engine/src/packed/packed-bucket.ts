@@ -6,16 +6,16 @@
 import { dtypeBits } from "@trireme/checkpoint";
 import type { Communicator, Work } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
-import type { Gradients } from "../gradient-block.ts";
-import { initialize } from "../initial-values.ts";
+import type { Gradients } from "../memory/gradient-block.ts";
+import { initialize } from "../parameters/initial-values.ts";
 import type { Kernels } from "../kernels/kernels.ts";
-import type { ParameterSpec } from "../parameter.ts";
-import { type HeldPart, boxesOf, writeBox } from "../pieces.ts";
-import type { Pool } from "../pool.ts";
-import { type Range, partDims, runsOf } from "../slice.ts";
+import type { ParameterSpec } from "../parameters/parameter.ts";
+import { type HeldPart, boxesOf, writeBox } from "../weights/pieces.ts";
+import type { Pool } from "../memory/pool.ts";
+import { type Range, partDims, runsOf } from "../memory/slice.ts";
 import type { PackedValues } from "./packed-values.ts";
-import type { Parameter } from "../tape.ts";
-import { type Tensor, elements } from "../tensor.ts";
+import type { Parameter } from "../tape/tape.ts";
+import { type Tensor, elements } from "../memory/tensor.ts";
 import { nf4Block, nf4Codebook } from "./nf4.ts";
 import {
   type PackedBase,

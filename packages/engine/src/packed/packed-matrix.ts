@@ -6,9 +6,9 @@
 import { toBf16 } from "@trireme/collectives";
 import { TriremeError } from "@trireme/core";
 import type { Adapter } from "@trireme/workload";
-import type { ParameterSpec } from "../parameter.ts";
-import { type Slice, partDims, runsOf } from "../slice.ts";
-import { elements } from "../tensor.ts";
+import type { ParameterSpec } from "../parameters/parameter.ts";
+import { type Slice, partDims, runsOf } from "../memory/slice.ts";
+import { elements } from "../memory/tensor.ts";
 import { toInt8 } from "./int8.ts";
 import { nf4Block, toNf4 } from "./nf4.ts";
 import { packScales } from "./packed-scales.ts";

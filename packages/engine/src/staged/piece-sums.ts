@@ -6,11 +6,11 @@
  */
 import type { Model, Plan } from "@trireme/workload";
 import { stages } from "@trireme/workload";
-import { stageParameters } from "../parameter-specs.ts";
-import { alone } from "../spec-parts.ts";
-import type { ParameterSpec } from "../parameter.ts";
-import type { Range } from "../slice.ts";
-import { elements } from "../tensor.ts";
+import { stageParameters } from "../parameters/parameter-specs.ts";
+import { alone } from "../parameters/spec-parts.ts";
+import type { ParameterSpec } from "../parameters/parameter.ts";
+import type { Range } from "../memory/slice.ts";
+import { elements } from "../memory/tensor.ts";
 
 /** Elements that lie together in a rank's part of a tensor. */
 export interface PieceRun {

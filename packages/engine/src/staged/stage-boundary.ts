@@ -5,8 +5,8 @@
  */
 import type { Communicator, Elements, Work } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
-import type { Pool } from "../pool.ts";
-import { over } from "../works.ts";
+import type { Pool } from "../memory/pool.ts";
+import { over } from "../weights/works.ts";
 
 export interface StageBoundary {
   /** Starts to send to a stage. With `isSplit`, the rows of a rank are its part of the stage's. */

@@ -6,9 +6,9 @@ import {
   stagedTensorGroup,
 } from "@trireme/topology";
 import { type Model, type Plan, stagedAxes, stages } from "@trireme/workload";
-import { contextPieces } from "../context-pieces.ts";
-import { alone } from "../spec-parts.ts";
-import type { RankLayout } from "../rank-layout.ts";
+import { contextPieces } from "../layout/context-pieces.ts";
+import { alone } from "../parameters/spec-parts.ts";
+import type { RankLayout } from "../layout/rank-layout.ts";
 import { pieceSums } from "./piece-sums.ts";
 
 /** The place of world rank `rank`; `pipeline` is its pipeline. */

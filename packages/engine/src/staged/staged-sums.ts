@@ -1,8 +1,8 @@
 /** Sums of gradients over pipelines that differ: packed by group, summed, and put back. */
 import type { Communicator, Work } from "@trireme/collectives";
 import type { Bytes } from "@trireme/core";
-import type { Bucket } from "../bucket.ts";
-import type { BucketOptions } from "../bucket-options.ts";
+import type { Bucket } from "../weights/bucket.ts";
+import type { BucketOptions } from "../weights/bucket-options.ts";
 import {
   type GradientBytes,
   type GradientPlace,
@@ -12,9 +12,9 @@ import {
   freeGradients,
   gradientElements,
   gradientPart,
-} from "../gradient-block.ts";
-import type { Parameter } from "../tape.ts";
-import { afterwards } from "../works.ts";
+} from "../memory/gradient-block.ts";
+import type { Parameter } from "../tape/tape.ts";
+import { afterwards } from "../weights/works.ts";
 import type { PieceRun, PieceSum } from "./piece-sums.ts";
 
 /** What the sums of a rank need. */
