@@ -2,40 +2,21 @@ import { spans } from "@trireme/timeline";
 import { embeddedRuntime } from "@trireme/engine";
 import { expect, test } from "vitest";
 import { gpt, llama } from "./equality.ts";
+import { expectSameBits } from "./offload.ts";
 import {
   type Degrees,
   learningRate,
   smallBatch,
   smallRun,
-  takeSnapshot,
   trainSteps,
   withRuntime,
 } from "./small-run.ts";
 
 test.each([
-  ["one rank", {}, gpt],
   ["ZeRO 1 over two stages", { dp: 2, pp: 2, zero: 1 }, gpt],
-  ["ZeRO 3", { dp: 2, zero: 3 }, llama],
-  ["BF16 and ZeRO 1", { dp: 2, zero: 1, precision: "bf16" }, llama],
   ["BF16 and ZeRO 3", { dp: 2, zero: 3, precision: "bf16" }, llama],
-] as const)(
-  "states on the host, %s: the same bits, snapshots among them",
-  async (_, plan, form) => {
-    /** Eight steps, of which the last three are repeated from a snapshot of the fifth. */
-    const train = (offload: "none" | "optimizer") =>
-      withRuntime(smallRun({ ...plan, offload }, form), async (runtime) => {
-        const losses = await trainSteps(runtime, 0, 5);
-        const snapshot = await takeSnapshot(runtime);
-        losses.push(...(await trainSteps(runtime, 5, 8)));
-        // What is restored reaches the masters, which have moved on: the next update starts from there.
-        await runtime.restore(snapshot);
-        return { losses, files: snapshot.files, again: await trainSteps(runtime, 5, 8) };
-      });
-    const [device, host] = [await train("none"), await train("optimizer")];
-    expect(host.losses).toEqual(device.losses);
-    expect(host.files).toEqual(device.files);
-    expect(host.again).toEqual(host.losses.slice(5));
-  },
+] as const)("states on the host, %s: the same bits, snapshots among them", (_, plan, form) =>
+  expectSameBits(plan, form),
 );
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { statistics } from "@trireme/timeline";
+import { spans, statistics } from "@trireme/timeline";
 import { embeddedRuntime, wholeModel } from "@trireme/engine";
 import { mixtral } from "./equality.ts";
 import {
@@ -73,6 +73,18 @@ test("spans of a step lie within it, on every rank", async () => {
     expect(makespan).toBeLessThanOrEqual(seconds);
     for (const { busy } of ranks) expect(busy).toBeGreaterThan(0);
   });
+});
+
+test("gradients count as bytes where replicas give them to each other, and nowhere else", async () => {
+  const given = (plan: Parameters<typeof smallRun>[0]): Promise<number> =>
+    withRuntime(smallRun(plan), async (runtime) => {
+      const { timeline } = await runtime.step({ step: 0, batch: smallBatch(0), learningRate });
+      const reduced = [...spans(timeline)].filter(({ action }) => action.includes("REDUCE_GRAD"));
+      expect(reduced.length).toBeGreaterThan(0);
+      return reduced.reduce((sum, { bytes }) => sum + bytes, 0);
+    });
+  expect(await given({})).toBe(0);
+  expect(await given({ dp: 2 })).toBeGreaterThan(0);
 });
 
 test.each([

@@ -115,7 +115,7 @@ export class BucketGradients {
 
   /** Bytes that replicas exchange. */
   get reducedBytes(): Bytes {
-    return this.#size * this.#wire;
+    return this.#options.replicas.ranks > 1 ? this.#size * this.#wire : 0;
   }
 
   get #wire(): GradientBytes {
