@@ -2,7 +2,6 @@
  * An operator of a plan as the engine would run it, for micro-timing: by the same code, on operands
  * of its shape. One case covers a forward operator and its gradients.
  */
-import { createRng } from "@trireme/core";
 import type { Operator, Pass } from "@trireme/workload";
 import { gelu, swiglu } from "../operators/activation.ts";
 import { attention } from "../operators/attention.ts";
@@ -15,92 +14,14 @@ import { residual } from "../operators/residual.ts";
 import { Router } from "../experts/router.ts";
 import { nf4Block, nf4Codebook } from "../packed/nf4.ts";
 import { dynamicMap } from "../packed/packed-scales.ts";
-import type { Gradients } from "../memory/gradient-block.ts";
-import type { Kernels } from "../kernels/kernels.ts";
-import type { Pool } from "../memory/pool.ts";
 import { ProductFormat } from "../tape/product-format.ts";
 import type { Products } from "../tape/products.ts";
-import { RestingTensor } from "../memory/resting-tensor.ts";
-import { type Parameter, type Tape, type Variable, gradientOf } from "../tape/tape.ts";
+import { type Tape, type Variable, gradientOf } from "../tape/tape.ts";
 import { type Tensor, view } from "../memory/tensor.ts";
+import { Operands, type TimingPlace } from "./operands.ts";
 
 /** Records one forward on the tape and returns its output. */
 type OperatorCase = (tape: Tape) => Variable;
-
-/** Where a case is timed. */
-export interface TimingPlace {
-  readonly pool: Pool;
-  readonly kernels: Kernels;
-  /** Whether activations and matrices are kept in BF16. */
-  readonly narrow: boolean;
-}
-
-/** Operands that are not tensors of the case itself. */
-class Operands {
-  readonly #place: TimingPlace;
-  readonly #rng = createRng(1);
-  /** Everything allocated, to be freed when the case has been timed. */
-  readonly tensors: Tensor[] = [];
-
-  constructor(place: TimingPlace) {
-    this.#place = place;
-  }
-
-  /** An activation. */
-  tensor(dims: readonly number[]): Tensor {
-    const { pool, kernels, narrow } = this.#place;
-    return this.#fill(narrow ? new RestingTensor(pool, kernels, dims) : pool.allocate(dims));
-  }
-
-  /** Numbers in float32. */
-  wide(dims: readonly number[]): Tensor {
-    return this.#fill(this.#place.pool.allocate(dims));
-  }
-
-  #fill(tensor: Tensor): Tensor {
-    this.tensors.push(tensor);
-    const values = view(this.#place.pool.memory, tensor);
-    for (let i = 0; i < values.length; i++) values[i] = this.#rng.float() - 0.5;
-    return tensor;
-  }
-
-  vector(size: number): Parameter {
-    const gradient = gradientsAt(this.wide([size]));
-    return { name: "timed", value: this.wide([size]), gradient };
-  }
-
-  matrix(dims: readonly [number, number]): Parameter {
-    const { kernels, narrow } = this.#place;
-    const values = this.wide(dims);
-    const gradient = gradientsAt(values);
-    if (!narrow) return { name: "timed", value: this.wide(dims), gradient };
-    const { size } = values;
-    const half = this.wide([Math.ceil(size / 2)]);
-    kernels.toBf16(values.pointer, half.pointer, size);
-    const [height, width] = dims;
-    const unpackRows = (out: number, first: number, count: number): void => {
-      kernels.fromBf16(half.pointer + first * width * 2, out, count * width);
-    };
-    const unpack = (out: number): void => unpackRows(out, 0, height);
-    const packed = { dims, turned: false, unpack, unpackRows };
-    return { name: "timed", value: half, gradient, packed };
-  }
-
-  /** Pointer to `count` random i32 in [0, below). */
-  ids(count: number, below: number): number {
-    const { pool } = this.#place;
-    const tensor = pool.allocate([count]);
-    this.tensors.push(tensor);
-    const ids = new Int32Array(pool.memory.buffer, tensor.pointer, count);
-    for (let i = 0; i < count; i++) ids[i] = this.#rng.integer(below);
-    return tensor.pointer;
-  }
-}
-
-/** Gradients in float32: a profile tells no others apart. */
-function gradientsAt({ pointer, size }: Tensor): Gradients {
-  return { pointer, size, each: 4 };
-}
 
 /** A forward operator ready to be timed. */
 export interface TimedOperator {
@@ -119,14 +40,9 @@ export function timedOperator(operator: Operator, place: TimingPlace): TimedOper
   const run = forwardCase(operator, operands);
   return {
     run,
-    input: operands.tensors[0]!,
+    input: operands.first,
     products: productsOf(operator, place.narrow),
-    free: () => {
-      for (const tensor of operands.tensors) {
-        if (tensor instanceof RestingTensor) tensor.free();
-        else place.pool.free(tensor);
-      }
-    },
+    free: () => operands.free(),
   };
 }
 
