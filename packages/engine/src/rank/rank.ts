@@ -249,25 +249,25 @@ export class Rank {
     for (const weights of this.weights.values()) weights.unshard();
     for (const weights of this.weights.values()) weights.ready();
     const { model, plan } = this.#options;
-    const stages = this.#stages.filter(({ stage }) => stage < this.#layout.depth);
-    const isFirst = this.#layout.replica === 0 && this.#layout.context === 0;
-    const tokens =
-      isFirst || plan.ep > 1 || plan.etp > 1
-        ? generate({
-            ...this.#options,
-            ...options,
-            stages,
-            rankOfStage: this.#layout.rankOfStage.slice(0, this.#layout.depth),
-            boundary: this.#boundary,
-            weights: this.weights,
-            parallel: this.#parallel,
-            experts: this.#experts,
-            products: this.#products,
-            vocabParts: Array.from({ length: this.#layout.shares.tensor.ranks }, (_, rank) =>
-              vocabRows(model.vocab, { rank, ranks: this.#layout.shares.tensor.ranks }),
-            ),
-          })
-        : new Int32Array(0);
+    const { replica, context, depth, rankOfStage, shares } = this.#layout;
+    const { ranks } = shares.tensor;
+    const computes = (replica === 0 && context === 0) || plan.ep > 1 || plan.etp > 1;
+    const tokens = computes
+      ? generate({
+          ...this.#options,
+          ...options,
+          stages: this.#stages.filter(({ stage }) => stage < depth),
+          rankOfStage: rankOfStage.slice(0, depth),
+          boundary: this.#boundary,
+          weights: this.weights,
+          parallel: this.#parallel,
+          experts: this.#experts,
+          products: this.#products,
+          vocabParts: Array.from({ length: ranks }, (_, rank) =>
+            vocabRows(model.vocab, { rank, ranks }),
+          ),
+        })
+      : new Int32Array(0);
     for (const weights of this.weights.values()) weights.reshard();
     return tokens;
   }
