@@ -1,7 +1,16 @@
 /** Lists of numbers that grow, in typed arrays: millions of entries without an object for any. */
 
+/** What a list asks of its array. */
+interface Numbers<A> {
+  readonly length: number;
+  [place: number]: number;
+  set(values: ArrayLike<number>, at?: number): void;
+  fill(value: number, start: number, end: number): A;
+  subarray(start: number, end: number): A;
+}
+
 /** A list of numbers of one kind. */
-class Column<A extends Int32Array | Float64Array> {
+class Column<A extends Numbers<A>> {
   readonly #make: (slots: number) => A;
   #values: A;
   #length = 0;
@@ -63,8 +72,7 @@ class Column<A extends Int32Array | Float64Array> {
 
   /** The entries so far; a view that later entries do not change in length. */
   view(): A {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a part of an array is of its kind
-    return this.#values.subarray(0, this.#length) as A;
+    return this.#values.subarray(0, this.#length);
   }
 }
 
