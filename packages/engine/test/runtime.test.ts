@@ -42,6 +42,7 @@ test("experts that are dealt or shared out generate the same text as on one rank
   const results = [];
   for (const degrees of [
     {},
+    { dp: 2, ep: 2 },
     { dp: 2, pp: 2, ep: 2 },
     // Each expert on two replicas, and on two ranks that share out the tokens.
     { dp: 2, etp: 2 },

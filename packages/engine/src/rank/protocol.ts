@@ -54,7 +54,7 @@ export interface RankSeed {
 
 /** Batches are [globalBatch, sequence + 1] token ids in shared memory. */
 export type Request =
-  /** Steps of a rehearsal in which nobody sleeps, as any benchmark begins with some. */
+  /** Steps of a rehearsal in which nobody sleeps, before the first that is looked at. */
   | { readonly kind: "warm-up"; readonly steps: number }
   | {
       readonly kind: "train";
