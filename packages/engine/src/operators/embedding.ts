@@ -27,7 +27,7 @@ export function embedding(
   positions?: Positions,
 ): Variable {
   const { kernels } = tape;
-  const width = (table.packed ?? table.value).dims[1]!;
+  const width = widthOf(table);
   const y = tape.variable([batch * pieces.reduce((sum, { count }) => sum + count, 0), width]);
   /** Calls with each run of neighbouring tokens: their count, first position and first row. */
   const each = (visit: (count: number, start: number, row: number) => void): void => {
@@ -47,7 +47,8 @@ export function embedding(
     else use(0);
   };
   const total = y.value.dims[0]!;
-  lendRowValues(tape, table, tokens, total, (own, rows) => {
+  const used = { table, tokens, count: total };
+  lendRowValues(tape, used, (own, rows) => {
     lendPlaces((places) => {
       each((count, start, row) => {
         const [ids, at] = [own + row * 4, y.value.pointer + row * width * 4];
@@ -59,7 +60,7 @@ export function embedding(
     weight: () => {
       if (table.frozen === true) return;
       const dy = gradientOf(y).pointer;
-      lendRowGradients(tape, table, tokens, total, (own, drows) => {
+      lendRowGradients(tape, used, (own, drows) => {
         const add = (dplaces: number): void => {
           each((count, start, row) => {
             const [ids, at] = [own + row * 4, dy + row * width * 4];
@@ -76,46 +77,43 @@ export function embedding(
   return y;
 }
 
+/** Rows of a table: those of `count` tokens, at this place. */
+interface UsedRows {
+  readonly table: Parameter;
+  readonly tokens: number;
+  readonly count: number;
+}
+
 /** Given where ids and rows of a table in float32 are. */
 type UseRows = (ids: number, rows: number) => void;
 
 /** Lends the values of a table in float32: where they lie, or the rows of the tokens alone. */
-function lendRowValues(
-  tape: Tape,
-  table: Parameter,
-  tokens: number,
-  count: number,
-  use: UseRows,
-): void {
+function lendRowValues(tape: Tape, used: UsedRows, use: UseRows): void {
+  const { table, tokens } = used;
   const { packed } = table;
   const unpackRows = packed?.unpackRows;
   if (unpackRows === undefined) {
     lendValues(tape.pool, table, (rows) => use(tokens, rows));
     return;
   }
-  withTokenRows(tape, tokens, count, packed!.dims[1]!, (ids, rows, each) => {
+  withTokenRows(tape, used, (ids, rows, each) => {
     each((token, row) => unpackRows(row, token, 1));
     use(ids, rows);
   });
 }
 
 /** Lends the gradients of a table in float32 likewise. */
-function lendRowGradients(
-  tape: Tape,
-  table: Parameter,
-  tokens: number,
-  count: number,
-  use: UseRows,
-): void {
-  const { gradient, packed } = table;
+function lendRowGradients(tape: Tape, used: UsedRows, use: UseRows): void {
+  const { table, tokens } = used;
+  const { gradient } = table;
   const { pointer } = gradient;
   if (gradient.each === 4) {
     use(tokens, pointer);
     return;
   }
   const { kernels } = tape;
-  const width = (packed ?? table.value).dims[1]!;
-  withTokenRows(tape, tokens, count, width, (ids, rows, each) => {
+  const width = widthOf(table);
+  withTokenRows(tape, used, (ids, rows, each) => {
     each((token, row) => kernels.fromBf16(pointer + token * width * 2, row, width));
     use(ids, rows);
     each((token, row) => kernels.toBf16(row, pointer + token * width * 2, width));
@@ -128,15 +126,14 @@ function lendRowGradients(
  */
 function withTokenRows(
   { pool }: Tape,
-  tokens: number,
-  count: number,
-  width: number,
+  { table, tokens, count }: UsedRows,
   use: (
     ids: number,
     rows: number,
     each: (visit: (token: number, row: number) => void) => void,
   ) => void,
 ): void {
+  const width = widthOf(table);
   const places = new Map<number, number>();
   const ids = pool.allocate([count]);
   const { buffer } = pool.memory;
@@ -151,4 +148,8 @@ function withTokenRows(
   });
   pool.free(rows);
   pool.free(ids);
+}
+
+function widthOf({ packed, value }: Parameter): number {
+  return (packed ?? value).dims[1]!;
 }
