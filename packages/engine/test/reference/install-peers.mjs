@@ -1,7 +1,7 @@
 /**
  * Installs what tests and benchmarks compare the engine with, about 1 GB, out of the way of the
  * workspace: PyTorch for CPUs in a virtual environment, TensorFlow.js with its WebAssembly backend.
- * `pnpm --filter @trireme/engine peers`
+ * `pnpm --filter @trireme/engine run peers`
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";

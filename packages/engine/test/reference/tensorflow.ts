@@ -51,7 +51,7 @@ interface Optimizer {
   minimize(loss: () => Tensor, returnCost: true): Tensor;
 }
 
-/** TensorFlow.js as `pnpm --filter @trireme/engine peers` installs it; throws MODULE_NOT_FOUND without. */
+/** TensorFlow.js as `pnpm --filter @trireme/engine run peers` installs it; throws MODULE_NOT_FOUND without. */
 export async function loadTensorFlow(): Promise<TensorFlow> {
   const require = createRequire(join(peerDirectory, "package.json"));
   const load = async (name: string): Promise<unknown> =>

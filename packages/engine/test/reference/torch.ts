@@ -15,9 +15,9 @@ const here = dirname(fileURLToPath(import.meta.url));
 
 /** What to do where PyTorch is missing. */
 export const torchAdvice =
-  "PyTorch not found: set PYTHON, or run pnpm --filter @trireme/engine peers";
+  "PyTorch not found: set PYTHON, or run pnpm --filter @trireme/engine run peers";
 
-/** $PYTHON or the environment that `pnpm --filter @trireme/engine peers` makes, if it has PyTorch. */
+/** $PYTHON or the environment that `pnpm --filter @trireme/engine run peers` makes, if it has PyTorch. */
 export function torchPython(): string | undefined {
   const { PYTHON: asked } = process.env;
   const python = asked ?? join(peerDirectory, "python", "bin", "python");
