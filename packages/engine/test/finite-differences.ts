@@ -46,7 +46,7 @@ export class Bench {
     const { pointer, size } = this.pool.allocate(dims);
     const gradient = { pointer, size, each: 4 } as const;
     this.gradientOf(gradient).fill(0);
-    const parameter = { name: `p${this.parameters.length}`, value, gradient };
+    const parameter = { name: `p${this.parameters.length}`, dims, value, gradient };
     this.parameters.push(parameter);
     return parameter;
   }

@@ -62,6 +62,7 @@ function backward(sequence: boolean, overlaps: boolean, halves: Halves, drops = 
   const sums = filled([7, 3], 40);
   const weight: Parameter = {
     name: "w",
+    dims: [7, 3],
     value: filled([7, 3], 20),
     gradient: { pointer: sums.pointer, size: sums.size, each: 4 },
   };

@@ -36,8 +36,14 @@ function product(transposed: boolean, isHalf: boolean): readonly Float32Array[] 
   const unpack = (): never => {
     throw new Error("the whole matrix is not to be written out");
   };
-  const packed = { dims: value.dims, turned: false, unpack, unpackRows };
-  const weight: Parameter = { name: "w", value, gradient, ...(isHalf && { packed }) };
+  const packed = { turned: false, unpack, unpackRows };
+  const weight: Parameter = {
+    name: "w",
+    dims: value.dims,
+    value,
+    gradient,
+    ...(isHalf && { packed }),
+  };
   const [k, n] = transposed ? [width, height] : [height, width];
   const x: Variable = { value: random([rows, k]), needsGradient: true, gradient: undefined };
   const tape = new Tape(kernels, pool);

@@ -27,7 +27,7 @@ export function embedding(
   positions?: Positions,
 ): Variable {
   const { kernels } = tape;
-  const width = widthOf(table);
+  const width = table.dims[1]!;
   const y = tape.variable([batch * pieces.reduce((sum, { count }) => sum + count, 0), width]);
   /** Calls with each run of neighbouring tokens: their count, first position and first row. */
   const each = (visit: (count: number, start: number, row: number) => void): void => {
@@ -90,8 +90,7 @@ type UseRows = (ids: number, rows: number) => void;
 /** Lends the values of a table in float32: where they lie, or the rows of the tokens alone. */
 function lendRowValues(tape: Tape, used: UsedRows, use: UseRows): void {
   const { table, tokens } = used;
-  const { packed } = table;
-  const unpackRows = packed?.unpackRows;
+  const unpackRows = table.packed?.unpackRows;
   if (unpackRows === undefined) {
     lendValues(tape.pool, table, (rows) => use(tokens, rows));
     return;
@@ -112,7 +111,7 @@ function lendRowGradients(tape: Tape, used: UsedRows, use: UseRows): void {
     return;
   }
   const { kernels } = tape;
-  const width = widthOf(table);
+  const width = table.dims[1]!;
   withTokenRows(tape, used, (ids, rows, each) => {
     each((token, row) => kernels.fromBf16(pointer + token * width * 2, row, width));
     use(ids, rows);
@@ -133,7 +132,7 @@ function withTokenRows(
     each: (visit: (token: number, row: number) => void) => void,
   ) => void,
 ): void {
-  const width = widthOf(table);
+  const width = table.dims[1]!;
   const places = new Map<number, number>();
   const ids = pool.allocate([count]);
   const { buffer } = pool.memory;
@@ -148,8 +147,4 @@ function withTokenRows(
   });
   pool.free(rows);
   pool.free(ids);
-}
-
-function widthOf({ packed, value }: Parameter): number {
-  return (packed ?? value).dims[1]!;
 }

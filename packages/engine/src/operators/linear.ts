@@ -39,9 +39,9 @@ export function linear(
 ): Variable {
   const { kernels, pool } = tape;
   const [rows, k] = matrixDims(x.value);
-  const { packed } = weight;
+  const { dims, packed } = weight;
   const transposed = options.transposed === true || packed?.turned === true;
-  const n = (packed ?? weight.value).dims[transposed ? 0 : 1]!;
+  const n = dims[transposed ? 0 : 1]!;
   const { format, watch }: Products = exact ? {} : tape.products;
   const y = tape.variable([rows, n]);
 
@@ -68,10 +68,10 @@ export function linear(
       rounded(weight.value, "weight", (w) => use(w, 0, height));
       return;
     }
-    const { dims, unpackRows } = packed;
+    const { unpackRows } = packed;
     // Working weights are of the products' format.
     if (unpackRows !== undefined && (format === undefined || format.roundsInPlace)) {
-      lendRows(pool, { ...packed, unpackRows }, use);
+      lendRows(pool, dims, unpackRows, use);
       return;
     }
     lendValues(pool, weight, (pointer) => {

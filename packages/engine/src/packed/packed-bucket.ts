@@ -174,6 +174,7 @@ export class PackedBucket {
 /** A matrix in a packed bucket. */
 class PackedParameter implements Parameter {
   readonly spec: ParameterSpec;
+  readonly dims: readonly number[];
   readonly frozen = true;
   readonly tensors: readonly PlacedTensor[];
   readonly packed: PackedValues;
@@ -188,6 +189,7 @@ class PackedParameter implements Parameter {
     this.tensors = tensors;
     const { dims, slice } = laidOut(spec, base);
     const own = partDims(dims, slice);
+    this.dims = own;
     const place = (role: PackedRole): number =>
       bucket.pointer + tensors.find((tensor) => tensor.role === role)!.offset;
     const blocks = runsOf(dims, slice).map(({ whole, part, length }) => ({
@@ -222,7 +224,7 @@ class PackedParameter implements Parameter {
     const unpackBf16 = (out: number): void => unpackRows(out, 0, own[0]!);
     const unpack = { nf4: unpackNf4, int8: unpackInt8, bf16: unpackBf16 }[base];
     const isHalf = base === "bf16";
-    this.packed = { dims: own, turned: !isHalf, unpack, ...(isHalf && { unpackRows }) };
+    this.packed = { turned: !isHalf, unpack, ...(isHalf && { unpackRows }) };
   }
 
   get name(): string {

@@ -1,6 +1,5 @@
 /** A matrix in fewer bits. */
 export interface PackedValues {
-  readonly dims: readonly number[];
   /** Whether it lies as [outputs, inputs], and not as the parameter does. */
   readonly turned: boolean;
   /** Writes it out in float32. */

@@ -1,12 +1,11 @@
 import type { Pool } from "../memory/pool.ts";
-import type { PackedValues } from "../packed/packed-values.ts";
 import type { Parameter } from "./tape.ts";
 
 /** Lends the values of a parameter in float32: where they lie, or written out for as long as they are used. */
 export function lendValues<T>(pool: Pool, parameter: Parameter, use: (pointer: number) => T): T {
-  const { packed } = parameter;
+  const { dims, packed } = parameter;
   if (packed === undefined) return use(parameter.value.pointer);
-  const whole = pool.allocate(packed.dims);
+  const whole = pool.allocate(dims);
   packed.unpack(whole.pointer);
   const result = use(whole.pointer);
   pool.free(whole);
@@ -20,7 +19,8 @@ const leastRows = 256;
 /** Lends the values of a matrix in fewer bits a part after another, of whole rows, each until the next. */
 export function lendRows(
   pool: Pool,
-  { dims, unpackRows }: PackedValues & Required<Pick<PackedValues, "unpackRows">>,
+  dims: readonly number[],
+  unpackRows: (pointer: number, first: number, count: number) => void,
   use: (pointer: number, first: number, count: number) => void,
 ): void {
   const [height, width] = [dims[0]!, dims[1]!];

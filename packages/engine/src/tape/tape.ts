@@ -31,6 +31,8 @@ export interface Variable {
  */
 export interface Parameter {
   readonly name: string;
+  /** Of this rank's part, as its values lie. */
+  readonly dims: readonly number[];
   readonly value: Tensor;
   readonly gradient: Gradients;
   /** Not trained: it has no gradient to be read or added to. */

@@ -58,14 +58,14 @@ export class Operands {
 
   vector(size: number): Parameter {
     const gradient = gradientsAt(this.wide([size]));
-    return { name: "timed", value: this.wide([size]), gradient };
+    return { name: "timed", dims: [size], value: this.wide([size]), gradient };
   }
 
   matrix(dims: readonly [number, number]): Parameter {
     const { kernels, narrow } = this.#place;
     const values = this.wide(dims);
     const gradient = gradientsAt(values);
-    if (!narrow) return { name: "timed", value: this.wide(dims), gradient };
+    if (!narrow) return { name: "timed", dims, value: this.wide(dims), gradient };
     const { size } = values;
     const half = this.wide([Math.ceil(size / 2)]);
     kernels.toBf16(values.pointer, half.pointer, size);
@@ -74,8 +74,8 @@ export class Operands {
       kernels.fromBf16(half.pointer + first * width * 2, out, count * width);
     };
     const unpack = (out: number): void => unpackRows(out, 0, height);
-    const packed = { dims, turned: false, unpack, unpackRows };
-    return { name: "timed", value: half, gradient, packed };
+    const packed = { turned: false, unpack, unpackRows };
+    return { name: "timed", dims, value: half, gradient, packed };
   }
 
   /** Pointer to `count` random i32 in [0, below). */

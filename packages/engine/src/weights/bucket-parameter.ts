@@ -42,7 +42,6 @@ export class BucketParameter implements Parameter {
     const { dims, offset, size } = this;
     const width = dims.at(-1)!;
     return {
-      dims,
       turned: false,
       unpack: (out) => halves.unpack(offset, size, out),
       unpackRows: (out, first, count) => {
