@@ -307,6 +307,12 @@ const launchFlips: typeof flips = [
 
 const others: typeof flips = [
   [
+    "a loss of elementary operations in place moves more and holds no more",
+    {},
+    { fusedLoss: false },
+    (a, b) => b.breakdown.compute > a.breakdown.compute && b.memory.total === a.memory.total,
+  ],
+  [
     "recomputing some layers lies between none and all",
     { recompute: "full" },
     { recomputeLayers: 8 },
@@ -372,6 +378,7 @@ const optional: Readonly<Record<OptionalField, "here" | "pipelines.test.ts">> = 
   reductionPrecision: "here",
   gradientExchange: "here",
   flashVersion: "here",
+  fusedLoss: "here",
   pipelines: "pipelines.test.ts",
   pipelineBatches: "pipelines.test.ts",
 };

@@ -42,6 +42,7 @@ export function randomPlan(m: Model): fc.Arbitrary<Plan> {
         fusedSoftmax: fc.boolean(),
         fusedNorm: fc.boolean(),
         fusedElementwise: fc.boolean(),
+        fusedLoss: fc.boolean(),
         dropout: fc.constantFrom(0, 0.1),
         overlapDataParallel: fc.boolean(),
         overlapGradientProducts: fc.boolean(),

@@ -61,7 +61,7 @@ export interface PlanSection {
   readonly globalBatch: number;
   readonly sequence?: number | undefined;
   readonly schedule?: PipelineSchedule | undefined;
-  readonly stageLayers?: readonly number[] | undefined;
+  readonly stageLayers?: readonly number[] | "balanced" | undefined;
   readonly pipelines?: Pipelines | undefined;
   readonly pipelineBatches?: readonly number[] | undefined;
   readonly sequenceParallel?: boolean | undefined;
@@ -82,6 +82,7 @@ export interface PlanSection {
   readonly fusedSoftmax?: boolean | undefined;
   readonly fusedNorm?: boolean | undefined;
   readonly fusedElementwise?: boolean | undefined;
+  readonly fusedLoss?: boolean | undefined;
   readonly groupedKernel?: boolean | undefined;
   readonly cudaGraphs?: Plan["cudaGraphs"] | undefined;
   readonly dropout?: number | undefined;

@@ -45,9 +45,11 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
     .optional()
     .describe("pipeline schedule; default 1f1b, interleaved when vpp is above 1"),
   stageLayers: z
-    .array(z.int().min(0))
+    .union([z.array(z.int().min(0)), z.literal("balanced")])
     .optional()
-    .describe("layers of each stage in model order; default even"),
+    .describe(
+      "layers of each stage in model order, or balanced: as the FLOPs of layers and head say; default even",
+    ),
   pipelines: z
     .array(
       z
@@ -132,6 +134,10 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
     .boolean()
     .optional()
     .describe("activation, rotary embedding and loss in one kernel each; default true"),
+  fusedLoss: z
+    .boolean()
+    .optional()
+    .describe("cross entropy in one kernel; default fusedElementwise"),
   groupedKernel: z
     .boolean()
     .optional()

@@ -1,6 +1,7 @@
 /** The plan section resolved: degrees that fill the cluster, or the planner's answer. */
 import { type Model, type Pipelines, type Plan, definePlan, ranks } from "@trireme/workload";
 import { type Cluster, emulates, hostOf, peakOf } from "@trireme/topology";
+import { balancedLayers } from "./balanced-layers.ts";
 import type { PlanSection } from "./description.ts";
 import { type Resolution, stated } from "./resolution.ts";
 
@@ -42,10 +43,20 @@ export function resolvePlan(
     return resolution.problem(["plan", "matrixPrecision"], matrixPrecision, rule, "leave it out");
   }
   const plan = resolution.attempt(["plan"], written, () =>
-    definePlan(model, { ...stated(written), ...(dp === 0 ? {} : { dp }), precision }),
+    planOf(model, { ...written, precision }, dp),
   );
   if (plan !== undefined) noteDefaults(resolution, written, plan);
   return plan;
+}
+
+function planOf(model: Model, written: PlanSection, dp: number): Plan {
+  const { stageLayers, ...rest } = stated(written);
+  const options = { ...rest, ...(dp === 0 ? {} : { dp }) };
+  if (stageLayers !== "balanced") {
+    return definePlan(model, stageLayers === undefined ? options : { ...options, stageLayers });
+  }
+  const even = definePlan(model, options);
+  return definePlan(model, { ...options, stageLayers: balancedLayers(model, even) });
 }
 
 function askPlanner(

@@ -46,6 +46,27 @@ describe("a run that resolves", () => {
     expect([plan.precision, plan.matrixPrecision]).toEqual(["bf16", "fp8"]);
   });
 
+  it("balances the layers of stages by their FLOPs where asked", () => {
+    const plan = { pp: 8, globalBatch: 64, stageLayers: "balanced" };
+    const cluster = { host: "dgx-a100-80", hosts: 1 };
+    const shape = { layers: 32, hidden: 3072, heads: 24, ffn: 12_288, context: 2048 };
+    const layersOf = (vocab: number): readonly number[] | undefined =>
+      defineRun({ model: { ...shape, vocab }, cluster, plan }).plan.stageLayers;
+    // A head weighs 0.8, 1.6, 3.1 and 6.3 layers (arXiv 2411.05288 §2.1); the longest other stage has 5, but 4 in the first case.
+    for (const [vocab, last] of [
+      [32_000, 4],
+      [64_000, 3],
+      [128_000, 1],
+      [256_000, 0],
+    ] as const) {
+      const layers = layersOf(vocab)!;
+      expect(layers.at(-1)).toBe(last);
+      expect(layers.reduce((a, b) => a + b)).toBe(32);
+      const rest = layers.slice(0, -1);
+      expect(Math.max(...rest) - Math.min(...rest)).toBeLessThanOrEqual(1);
+    }
+  });
+
   it("says of each derived value where it comes from", () => {
     const from = new Map(run.derived.map((d) => [d.path.join("."), d.from]));
     expect(from.get("model.vocab")).toBe("the tokenizer's vocabulary");

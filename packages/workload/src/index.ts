@@ -53,6 +53,7 @@ export {
   type Pass,
 } from "./operator.ts";
 export { type StageOperators, boundaryBytes, stageOperators } from "./stage-operators.ts";
+export { elementFlops } from "./element-flops.ts";
 export { type FlopConvention, type FlopRule, flopConventions, modelFlops } from "./flops.ts";
 export { type ExpertRows, expertRows, rankTokens } from "./expert-operators.ts";
 export { replicaCollectives } from "./replica-collectives.ts";

@@ -283,10 +283,17 @@ export class OperatorList {
   loss(rows: number, vocab: number): void {
     const n = rows * vocab;
     const e = this.element;
+    const { fusedElementwise, fusedLoss = fusedElementwise } = this.plan;
     // From elementary operations: cast, subtract the maximum, exponentiate, sum, divide, each in 32 bits.
-    const eager = !this.plan.fusedElementwise;
-    const [forward, backward] = eager ? [e + 28, e + 16] : [e + 4, e + 4];
-    const form = `${this.plan.precision}${eager ? "-eager" : ""}`;
+    // In place each is read and written again: cast (e + 4), maximum 4, difference 8, exponential 8, sum 4,
+    // quotient 8; backward the product with the loss's gradient 8 and a cast 4 + e.
+    const way = fusedLoss ? "" : fusedElementwise ? "-in-place" : "-eager";
+    const [forward, backward] = fusedLoss
+      ? [e + 4, e + 4]
+      : fusedElementwise
+        ? [e + 36, e + 12]
+        : [e + 28, e + 16];
+    const form = `${this.plan.precision}${way}`;
     this.push("loss", form, "forward", [rows, vocab], { flops: 5 * n, bytes: forward * n });
     this.push("loss", form, "input-gradient", [rows, vocab], {
       flops: 2 * n,

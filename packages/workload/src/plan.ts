@@ -104,6 +104,11 @@ export interface Plan {
   readonly fusedNorm: boolean;
   /** Activation, rotary embedding and loss in one kernel each; else as elementary operations. */
   readonly fusedElementwise: boolean;
+  /**
+   * Cross entropy in one kernel, or (false) as Megatron-LM's elementary operations in place (cross_entropy.py of
+   * tensor_parallel), or as the framework's without `fusedElementwise`; left out, as `fusedElementwise`.
+   */
+  readonly fusedLoss?: boolean;
   /** The products of all experts of a rank in one kernel (CUTLASS, torch._grouped_mm); else a library call for each. */
   readonly groupedKernel: boolean;
   /** What is launched from recorded CUDA graphs, without the framework's time: nothing, routers and permutations, or all. */
@@ -183,6 +188,7 @@ export function definePlan(model: Model, options: PlanOptions): Plan {
     ...(o.matrixPrecision === undefined ? {} : { matrixPrecision: o.matrixPrecision }),
     ...(o.reductionPrecision === undefined ? {} : { reductionPrecision: o.reductionPrecision }),
     ...(o.gradientExchange === undefined ? {} : { gradientExchange: o.gradientExchange }),
+    ...(o.fusedLoss === undefined ? {} : { fusedLoss: o.fusedLoss }),
   };
   checkPlan(model, plan);
   return plan;

@@ -3,6 +3,8 @@ import { readFileSync } from "node:fs";
 import {
   type Model,
   defineModel,
+  definePlan,
+  elementFlops,
   flopConventions,
   model,
   modelFlops,
@@ -129,4 +131,16 @@ test("conventions differ by what their rules say, and an unknown one is refused"
   expect(exact).toBe(6 * 32 * 4096);
   const unknown: "exact" = JSON.parse('"model-ful"');
   expect(() => modelFlops(m, p, unknown)).toThrow('did you mean "model-full"?');
+});
+
+test("a head with V rows weighs V / 12h(1 + s/6h) layers, and elements sum to the model", () => {
+  const m = defineModel({ layers: 32, hidden: 3072, heads: 24, vocab: 262_144 });
+  const p = definePlan(m, { globalBatch: 1, sequence: 2048, flashAttention: false });
+  const flops = elementFlops(m, p);
+  expect(flops.length).toBe(34);
+  // arXiv 2411.05288 §2.1; norms, activations and loss, that it does not count, are below 1 %.
+  const ratio = m.vocab / (12 * m.hidden * (1 + 2048 / (6 * m.hidden)));
+  expect(Math.abs(flops[33]! / flops[1]! / ratio - 1)).toBeLessThan(0.01);
+  const sum = flops.reduce((a, b) => a + b, 0);
+  expect(Math.abs(sum / (2048 * modelFlops(m, p)) - 1)).toBeLessThan(0.01);
 });

@@ -1,16 +1,13 @@
 /**
- * Pipeline schedules that were measured with their profile (zero bubble, arXiv 2401.10241, Tables 4 to 6), and
- * pipelines whose ends carry a large vocabulary (arXiv 2411.05288): the first by our closed forms from the profile
- * alone, the second by whole estimates.
+ * Pipeline schedules that were measured with their profile (zero bubble, arXiv 2401.10241, Tables 4 to 6): by our
+ * closed forms from the profile alone.
  */
 import { type PipelineCosts, closedFormMakespan } from "@trireme/cost-model";
 import { ms } from "@trireme/core";
-import { type Plan, defineModel } from "@trireme/workload";
-import { clusterOf } from "./corpus-hardware.ts";
-import { describe } from "./corpus-plan.ts";
+import type { Plan } from "@trireme/workload";
 import { type CorpusRow, number, object, text } from "./corpus-row.ts";
 import type { Group, Outcome } from "./outcome.ts";
-import { predictStep } from "./predict-step.ts";
+import { vocabularyStep } from "./corpus-vocabulary.ts";
 
 const source = "corpus";
 
@@ -110,32 +107,4 @@ function costsOf(
   const late = schedule === "zb-h2" ? (ranks - 1) * ms(f + c) : 0;
   const busy = microbatches * ms(f + b + w);
   return { length: Math.max(busy, length - late), busy };
-}
-
-/** A step with the whole vocabulary on the last stage; what spreads it over the stages is another schedule. */
-function vocabularyStep(row: CorpusRow): Outcome {
-  const sure = row.confidence === "high" && row.complete;
-  const group: Group = {
-    id: `schedule-vocabulary${sure ? "" : "-unsure"}`,
-    source,
-    kind: "iteration time, vocabulary on the last stage",
-  };
-  const skip = (reason: string): Outcome => ({ group, id: row.id, skipped: reason });
-  const placement = text(row.parallel, "vocab_placement");
-  if (!placement.includes("naive")) return skip(`not covered: ${placement || "no profile"}`);
-  const seconds = number(row.derived, "iter_s");
-  if (seconds === undefined) return skip("missing: iteration time");
-  const described = describe(row);
-  if (typeof described === "string") return skip(described);
-  const cluster = clusterOf(row);
-  if (typeof cluster === "string") return skip(cluster);
-  const schedule = text(row.parallel, "schedule") === "v-half" ? "v-half" : "1f1b";
-  return predictStep(
-    group,
-    row.id,
-    seconds,
-    () => defineModel(described.model),
-    { ...described.plan, schedule },
-    () => cluster,
-  );
 }

@@ -83,6 +83,7 @@ const plans: Readonly<Record<keyof Plan, Case>> = {
   fusedSoftmax: [llama, { fusedSoftmax: false }],
   fusedNorm: [llama, { fusedNorm: false }],
   fusedElementwise: [llama, { fusedElementwise: false }],
+  fusedLoss: [llama, { fusedLoss: false }],
   groupedKernel: ["llama4-scout", { groupedKernel: true }],
   cudaGraphs: [moe, { cudaGraphs: "routing" }],
   dropout: [llama, { dropout: 0.1 }],
