@@ -33,6 +33,7 @@ export function arrangeDevices(
 ):
   | (Balance & { readonly order: readonly number[] })
   | { readonly ok: false; readonly reason: string } {
+  if (o.devices.length === 0) return { ok: false, reason: "there are no devices" };
   for (const [i, d] of o.devices.entries()) {
     if (!(d.speed > 0 && d.speed < Infinity && d.memory >= 0)) {
       throw new TriremeError(
@@ -75,8 +76,7 @@ export function arrangeDevices(
       }
     }
   }
-  if (best === undefined) return { ok: false, reason: "there are no devices" };
-  return { ...best.balance, order: best.order };
+  return { ...best!.balance, order: best!.order };
 }
 
 function* permutations(items: readonly number[]): Generator<number[]> {

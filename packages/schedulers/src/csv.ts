@@ -39,7 +39,7 @@ export interface ParseScheduleOptions {
 /**
  * Reads a schedule from CSV; the inverse of `printSchedule`, including time slots. What the rows
  * say is taken as it stands: `validate` judges it.
- * @throws TriremeError `ACTION` naming the cell that is not an action, `CSV` when there is none.
+ * @throws TriremeError `ACTION` naming the cell that is not an action, `CSV` when a row has none.
  */
 export function parseSchedule(text: string, o: ParseScheduleOptions = {}): Schedule {
   const lines = text.replace(/\r/g, "").replace(/\n$/, "").split("\n");
@@ -57,6 +57,7 @@ export function parseSchedule(text: string, o: ParseScheduleOptions = {}): Sched
   );
   const places = new Map<number, number>();
   let microbatches = 0;
+  let last = -1;
   let backward = false;
   let idle = false;
   for (const [r, cells] of rows.entries()) {
@@ -65,13 +66,27 @@ export function parseSchedule(text: string, o: ParseScheduleOptions = {}): Sched
       if (cell.length === 0 && c < used) idle = true;
       for (const a of cell) {
         if (!places.has(a.stage)) places.set(a.stage, r);
+        last = Math.max(last, a.stage);
         microbatches = Math.max(microbatches, a.microbatch + 1);
         if (kindCode[a.kind] !== kindCode.F && a.kind.length === 1) backward = true;
       }
     }
   }
   if (places.size === 0) throw new TriremeError("CSV", "the text holds no action, such as 0F0");
-  const stages = o.stageRank?.length ?? Math.max(...places.keys()) + 1;
+  const empty = rows.findIndex((cells) => cells.every((cell) => cell.length === 0));
+  if (empty >= 0) {
+    throw new TriremeError(
+      "CSV",
+      `row ${empty + 1} holds no action, such as 0F0; every rank has a row with some`,
+    );
+  }
+  if (o.microbatches !== undefined && !(Number.isInteger(o.microbatches) && o.microbatches >= 1)) {
+    throw new TriremeError(
+      "CSV",
+      `microbatches = ${o.microbatches} is not an integer of 1 or more`,
+    );
+  }
+  const stages = o.stageRank?.length ?? last + 1;
   if (stages > 2 ** 20)
     throw new TriremeError("CSV", `stage ${stages - 1} is beyond the 2^20 stages allowed`);
   if (stages * (o.microbatches ?? microbatches) > 2 ** 27) {

@@ -32,6 +32,8 @@ export type ExactResult =
 
 /** Open pairs beyond which the solver would not end in useful time. */
 const mostBinaries = 600;
+/** Actions beyond which not even their pairs are counted: there are half the square of them. */
+const mostActions = 2000;
 
 /**
  * The fastest split-backward schedule of a placement within the memory limit, among those that take
@@ -40,6 +42,9 @@ const mostBinaries = 600;
  * the pipeline is too large to be solved exactly.
  */
 export async function exactSchedule(o: ExactOptions): Promise<ExactResult> {
+  const { timeLimit = 60 } = o;
+  if (!(timeLimit > 0))
+    throw new TriremeError("SCHEDULE", `timeLimit is ${timeLimit} s; it is above 0`);
   const heuristic = automaticZeroBubble(o);
   if (!heuristic.ok) return heuristic;
   if (heuristic.gap <= 1e-9 && o.alwaysSolve !== true) {
@@ -47,6 +52,13 @@ export async function exactSchedule(o: ExactOptions): Promise<ExactResult> {
     return { ok: true, schedule, makespan, lowerBound: makespan, optimal: true };
   }
   const shop = automaticShop(o);
+  if (shop.operations > mostActions) {
+    throw new TriremeError(
+      "SEARCH_SIZE",
+      `${o.ranks} ranks with ${o.microbatches} microbatches have ${shop.operations} actions; the exact ` +
+        `solver takes up to ${mostActions}: use fewer, or automaticZeroBubble`,
+    );
+  }
   const upper = heuristic.makespan * (1 + 1e-9);
   const unit = heuristic.makespan / (3 * o.microbatches) || 1;
   const program = mixedInteger(shop, upper, unit);
@@ -60,7 +72,7 @@ export async function exactSchedule(o: ExactOptions): Promise<ExactResult> {
   const highs = await loadHighs();
   const solution = highs.solve(program.text, {
     output_flag: false,
-    time_limit: o.timeLimit ?? 60,
+    time_limit: timeLimit,
     mip_rel_gap: 1e-7,
     mip_abs_gap: 1e-7,
   });

@@ -26,19 +26,28 @@ export interface LayoutOptions {
 
 /**
  * Writes out the repetitions of a layout text: `xy(ab|cd|ef)*2,pq` → `xyab|cd|efab|cd|efpq`.
- * @throws TriremeError `LAYOUT` on unbalanced or nested groups and on a `*` without a count.
+ * @throws TriremeError `LAYOUT` on unbalanced or nested groups, on a `*` without a count, and beyond
+ * 1,000,000 repeated letters.
  */
 export function expandLayout(text: string): string {
   const compact = text.replace(/[\s,]+/g, "");
   const group = /\(([^()]*)\)\*(\d+)/g;
+  let written = 0;
+  const repeat = (part: string, digits: string): string => {
+    const n = countOf(text, digits);
+    written += part.length * n;
+    if (written > mostLetters) {
+      throw new TriremeError(
+        "LAYOUT",
+        `layout "${text}" has more than ${mostLetters} letters; repeat less`,
+      );
+    }
+    return part.repeat(n);
+  };
   const letters = (s: string): string =>
-    s.replace(/([A-Za-z])\*(\d+)/g, (_, letter: string, n: string) =>
-      letter.repeat(countOf(text, n)),
-    );
+    s.replace(/([A-Za-z])\*(\d+)/g, (_, letter: string, n: string) => repeat(letter, n));
   const out = letters(
-    compact.replace(group, (_, inner: string, n: string) =>
-      letters(inner).repeat(countOf(text, n)),
-    ),
+    compact.replace(group, (_, inner: string, n: string) => repeat(letters(inner), n)),
   );
   const wrong = /[^A-Za-z|]/.exec(out);
   if (wrong !== null) {
@@ -52,6 +61,8 @@ export function expandLayout(text: string): string {
 
 /** Repetitions beyond this are a mistake. */
 const mostRepeats = 100_000;
+/** Letters that repetitions may write, over all of them. */
+const mostLetters = 1_000_000;
 
 function countOf(text: string, digits: string): number {
   const n = Number(digits);
@@ -130,5 +141,7 @@ export function layersOfStage(l: StageLayout, stage: number): number[] {
 
 /** The letters of each chunk of a pipeline rank. */
 export function chunksOfRank(l: StageLayout, rank: number): string[] {
+  if (!Number.isInteger(rank) || rank < 0 || rank >= l.ranks)
+    throw new TriremeError("LAYOUT", `rank ${rank} is not in 0..${l.ranks - 1}`);
   return l.stages.filter((_, k) => k % l.ranks === rank);
 }

@@ -4,6 +4,7 @@
  * in which they are sent, so that a transport without tags (NCCL, Gloo, pipes) delivers each to its
  * user, also between two ranks that are neighbours both ways.
  */
+import { TriremeError } from "@trireme/core";
 import { kindCode, printAction } from "./action.ts";
 import { type Schedule, actionAt, stagesPerDirection } from "./schedule.ts";
 
@@ -11,6 +12,13 @@ import { type Schedule, actionAt, stagesPerDirection } from "./schedule.ts";
 export function isLowered(s: Schedule): boolean {
   const { SEND_F, RECV_F, SEND_B, RECV_B } = kindCode;
   return [SEND_F, RECV_F, SEND_B, RECV_B].some((k) => s.kind.includes(k));
+}
+
+/** Throws TriremeError `LOWERED` where a schedule has sends or receives: they are added once. */
+export function refuseLowered(s: Schedule): void {
+  if (isLowered(s)) {
+    throw new TriremeError("LOWERED", `${s.name} already has sends and receives; lower it once`);
+  }
 }
 
 /** Reports every message that is missing, early, late, doubled or out of order. */
@@ -128,6 +136,27 @@ export function checkWeights(s: Schedule, report: (rank: number, message: string
           r,
           `${printAction(actionAt(s, i))} on rank ${r} while the weights of stage ${st} are sharded`,
         );
+      }
+    }
+  }
+}
+
+/** Reports gradients that are reduced twice, or before a backward that adds to them. */
+export function checkReductions(
+  s: Schedule,
+  report: (rank: number, message: string) => void,
+): void {
+  if (!s.kind.includes(kindCode.REDUCE_GRAD)) return;
+  const reduced = new Uint8Array(s.stages);
+  for (let r = 0; r < s.ranks; r++) {
+    for (let i = s.offsets[r]!; i < s.offsets[r + 1]!; i++) {
+      const [k, st] = [s.kind[i]!, s.stage[i]!];
+      const name = (): string => `${printAction(actionAt(s, i))} on rank ${r}`;
+      if (k === kindCode.REDUCE_GRAD) {
+        if (reduced[st] === 1) report(r, `${name()} runs twice`);
+        reduced[st] = 1;
+      } else if ((k === kindCode.B || k === kindCode.W) && reduced[st] === 1) {
+        report(r, `${name()} after ${st}REDUCE_GRAD, which would miss its gradient`);
       }
     }
   }

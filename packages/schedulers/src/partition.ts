@@ -42,11 +42,25 @@ export type Balance =
  * @throws TriremeError `PARTITION` on counts or costs out of range.
  */
 export function balanceStages(o: BalanceOptions): Balance {
-  const stages = o.ranks * (o.chunks ?? 1);
-  if (!Number.isInteger(stages) || stages < 1 || stages > 2 ** 16) {
+  const { ranks, chunks = 1 } = o;
+  const stages = ranks * chunks;
+  if (!(Number.isInteger(ranks) && ranks >= 1 && Number.isInteger(chunks) && chunks >= 1)) {
     throw new TriremeError(
       "PARTITION",
-      `${o.ranks} ranks x ${o.chunks ?? 1} chunks = ${stages} stages; the number is an integer in 1..65536`,
+      `${ranks} ranks x ${chunks} chunks; both are integers of 1 or more`,
+    );
+  }
+  if (stages > 2 ** 16) {
+    throw new TriremeError(
+      "PARTITION",
+      `${ranks} ranks x ${chunks} chunks = ${stages} stages; at most 65536`,
+    );
+  }
+  const strange = /[^EtmL]/.exec(o.elements);
+  if (strange !== null) {
+    throw new TriremeError(
+      "PARTITION",
+      `element ${strange.index} is ${strange[0]}; the letters are E, t, m and L`,
     );
   }
   const n = o.elements.length;
@@ -63,8 +77,8 @@ export function balanceStages(o: BalanceOptions): Balance {
   const even = solve(o, sums, (sum, cost) => sum + cost * cost, most * (1 + 1e-12)) ?? bottleneck;
   const counts = even.map((end, s) => end - (even[s - 1] ?? 0));
   const layout = {
-    ranks: o.ranks,
-    chunks: o.chunks ?? 1,
+    ranks,
+    chunks,
     stages: even.map((end, s) => o.elements.slice(even[s - 1] ?? 0, end)),
   };
   const costs = costsOf(sums, even);
@@ -92,7 +106,14 @@ function prefixSums(o: BalanceOptions, stage: number): Sums {
     cost[i + 1] = cost[i]! + c;
     memory[i + 1] = memory[i]! + m;
   }
-  return { cost, memory, limit: o.memoryLimit?.(stage) ?? Infinity };
+  const limit = o.memoryLimit?.(stage) ?? Infinity;
+  if (!(limit >= 0)) {
+    throw new TriremeError(
+      "PARTITION",
+      `memory limit of stage ${stage} is ${limit}; it is at least 0`,
+    );
+  }
+  return { cost, memory, limit };
 }
 
 /** Ends of the stages of the partition that minimises `add` folded over the stages' costs. */

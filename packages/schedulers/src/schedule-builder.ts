@@ -88,13 +88,19 @@ function tooLarge(name: string, actions: number): TriremeError {
   );
 }
 
-/** Checks that named counts are integers of 1 or more, at the door of a generator. */
+/**
+ * Checks at the door of a generator that named counts are integers of 1 or more, and that an action
+ * of each microbatch on each stage is not too many before anything of that size is made.
+ */
 export function checkCounts(name: string, counts: Readonly<Record<string, number>>): void {
+  let actions = 1;
   for (const [what, n] of Object.entries(counts)) {
     if (!Number.isInteger(n) || n < 1 || n > 2 ** 27) {
       throw new TriremeError("SCHEDULE", `${name}: ${what} = ${n} is not an integer in 1..2^27`);
     }
+    actions *= n;
   }
+  if (actions > maxActions) throw tooLarge(name, actions);
 }
 
 /**

@@ -10,11 +10,16 @@
 import { TriremeError } from "@trireme/core";
 import { kindCode } from "./action.ts";
 import { describeDeadlock } from "./deadlock.ts";
+import { refuseLowered } from "./messages.ts";
 import { ScheduleBuilder } from "./schedule-builder.ts";
 import { type Schedule, stagesPerDirection } from "./schedule.ts";
 
-/** Adds early receives; time slots of the schedule, if any, delay its actions as in torch. */
+/**
+ * Adds early receives; time slots of the schedule, if any, delay its actions as in torch.
+ * @throws TriremeError `LOWERED` when the schedule already has sends or receives.
+ */
 export function addEarlySendReceive(s: Schedule): Schedule {
+  refuseLowered(s);
   const { ranks, stageRank, kind, stage, microbatch, overlap, offsets, slot } = s;
   const chain = stagesPerDirection(s);
   const M = s.microbatches;

@@ -7,9 +7,8 @@
  * transfer time the makespan does not change (front-loaded receives, as in pytorch#188833, cost
  * bubbles).
  */
-import { TriremeError } from "@trireme/core";
 import { kindCode } from "./action.ts";
-import { isLowered } from "./messages.ts";
+import { refuseLowered } from "./messages.ts";
 import { ScheduleBuilder } from "./schedule-builder.ts";
 import { type Schedule, stagesPerDirection } from "./schedule.ts";
 
@@ -31,9 +30,7 @@ interface Channels {
  * @throws TriremeError `LOWERED` when the schedule already has sends or receives.
  */
 export function addSendReceive(s: Schedule): Schedule {
-  if (isLowered(s)) {
-    throw new TriremeError("LOWERED", `${s.name} already has sends and receives; lower it once`);
-  }
+  refuseLowered(s);
   const { microbatches: M, kind, stage, microbatch, overlap } = s;
   const { up, down, offsets, messages, placeOf } = channels(s);
   const next = offsets.slice(0, offsets.length - 1);

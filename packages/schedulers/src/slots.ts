@@ -84,7 +84,12 @@ export function withSlots(s: Schedule): Schedule {
   return { ...s, slot };
 }
 
-/** Slots of a schedule with a `slot` column: the last one plus 1. */
+/**
+ * Slots of a schedule with a `slot` column: the last one plus 1.
+ * @throws TriremeError `SLOTS` for a schedule without one.
+ */
 export function slotCount(s: Schedule): number {
-  return (s.slot ?? s.offsets).reduce((most, slot) => Math.max(most, slot + 1), 0);
+  if (s.slot === undefined)
+    throw new TriremeError("SLOTS", `${s.name} has no time slots; withSlots gives it some`);
+  return s.slot.reduce((most, slot) => Math.max(most, slot + 1), 0);
 }

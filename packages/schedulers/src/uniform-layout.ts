@@ -35,6 +35,12 @@ export function uniformLayout(o: UniformLayoutOptions): StageLayout {
       throw new TriremeError("LAYOUT", `${name} = ${n} is not an integer in ${least}..2^20`);
     }
   }
+  if (ranks * chunks > 2 ** 20) {
+    throw new TriremeError(
+      "LAYOUT",
+      `${ranks} ranks x ${chunks} chunks = ${ranks * chunks} stages; at most 2^20`,
+    );
+  }
   const own = [firstRankLayers, lastRankLayers].filter((n) => n !== undefined);
   if (own.length > 0 && ranks < 2) {
     throw new TriremeError(

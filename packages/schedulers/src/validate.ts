@@ -6,14 +6,15 @@
 import { type Action, kindCode, printAction } from "./action.ts";
 import { findDeadlock } from "./deadlock.ts";
 import { execute, unitCosts } from "./execute.ts";
-import { checkMessages, checkWeights } from "./messages.ts";
+import { checkMessages, checkReductions, checkWeights } from "./messages.ts";
 import { rendezvousPositions } from "./rendezvous.ts";
 import { type Schedule, actionAt, stagesPerDirection } from "./schedule.ts";
 
 /**
  * rows: one row per rank. placement: every stage on its own rank only. forward-first: F before B or
  * I. weight-after-input: W after I. count: each microbatch once. sequence: forwards of a stage in
- * order, time slots in order of dependency, messages matched and received before use.
+ * order, time slots in order of dependency, messages matched and received before use, gradients
+ * reduced once and after the last backward of their stage.
  * deadlock: the schedule runs to its end.
  */
 export type Rule =
@@ -58,6 +59,8 @@ export function validate(s: Schedule, o: ValidateOptions = {}): Validation {
     checkMessages(s, (rank, message) => report("sequence", rank, message));
   if (violations.length === 0)
     checkWeights(s, (rank, message) => report("sequence", rank, message));
+  if (violations.length === 0)
+    checkReductions(s, (rank, message) => report("sequence", rank, message));
   if (violations.length === 0) checkSlots(s, report);
   if (violations.length === 0) checkProgress(s, report);
   if (violations.length === 0 && o.sends === "rendezvous") checkRendezvous(s, report);
@@ -111,17 +114,30 @@ function checkActions(s: Schedule, report: Report): void {
         );
         continue;
       }
-      if (
-        overlap[i] === 1 &&
-        (k !== kindCode.F || overlap[i + 1] !== 2 || kind[i + 1] !== kindCode.B)
-      ) {
+      const paired =
+        k === kindCode.F &&
+        i + 1 < s.offsets[r + 1]! &&
+        overlap[i + 1] === 2 &&
+        kind[i + 1] === kindCode.B;
+      if (overlap[i] === 1 && !paired) {
         report(
           "sequence",
           r,
           `${name(i)} on rank ${r} is marked as overlapped, but no B follows it`,
         );
       }
-      if (m < 0) continue;
+      if (overlap[i] === 2 && (i === s.offsets[r]! || overlap[i - 1] !== 1)) {
+        report(
+          "sequence",
+          r,
+          `${name(i)} on rank ${r} is marked as the second half of a pair, but no F before it is the first`,
+        );
+      }
+      if (m < 0) {
+        const ofStage = k >= kindCode.UNSHARD && k <= kindCode.REDUCE_GRAD;
+        if (!ofStage) report("count", r, `${name(i)} on rank ${r} has no microbatch`);
+        continue;
+      }
       const low = Math.floor(st / chain) * share;
       if (m < low || m >= low + share) {
         report(

@@ -12,6 +12,7 @@ import type { Schedule } from "./schedule.ts";
 /**
  * Adds UNSHARD and RESHARD so that each rank holds the weights of the next stages that it computes
  * on, at most `maxUnsharded` (torch's default is 3) at a time, each gathered as early as that allows.
+ * @throws TriremeError `LOWERED` when the schedule already has them, `SCHEDULE` for a limit too small.
  */
 export function addUnshardReshard(
   s: Schedule,
@@ -20,6 +21,9 @@ export function addUnshardReshard(
   const most = o.maxUnsharded ?? 3;
   if (!Number.isInteger(most) || most < 1) {
     throw new TriremeError("SCHEDULE", `maxUnsharded = ${most} is not an integer of 1 or more`);
+  }
+  if (s.kind.includes(kindCode.UNSHARD)) {
+    throw new TriremeError("LOWERED", `${s.name} already gathers weights; add that once`);
   }
   const { slot: _, ...shape } = s;
   const builder = new ScheduleBuilder(shape, s.kind.length + 4 * s.stages);
@@ -79,8 +83,14 @@ function nextStages(s: Schedule, from: number, to: number, window: number): Int3
   return out;
 }
 
-/** Adds REDUCE_GRAD right after the last backward (B or W) of each stage. */
+/**
+ * Adds REDUCE_GRAD right after the last backward (B or W) of each stage.
+ * @throws TriremeError `LOWERED` when the schedule already has it: twice would scale the gradients.
+ */
 export function addReduceGrad(s: Schedule): Schedule {
+  if (s.kind.includes(kindCode.REDUCE_GRAD)) {
+    throw new TriremeError("LOWERED", `${s.name} already reduces gradients; add that once`);
+  }
   const last = new Int32Array(s.stages).fill(-1);
   for (let i = 0; i < s.kind.length; i++) {
     if (s.kind[i] === kindCode.B || s.kind[i] === kindCode.W) last[s.stage[i]!] = i;

@@ -83,3 +83,12 @@ test("actions and ranks outside of the schedule are refused", () => {
   expect(() => actionsOf(s, 0.5)).toThrow("rank 0.5");
   expect(() => actionAt(s, 8)).toThrow("action 8 is outside of the schedule's 0..7");
 });
+
+test.each(scheduleNames)(
+  "%s of more actions than columns hold is refused before any is made",
+  (name) => {
+    expect(() => createSchedule(name, { ranks: 2 ** 26, microbatches: 2 ** 27 })).toThrow(
+      /actions are more than 2\^27; use fewer microbatches, chunks or ranks/,
+    );
+  },
+);

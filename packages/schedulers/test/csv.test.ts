@@ -42,5 +42,16 @@ describe("CSV", () => {
     expect(() => parseSchedule("")).toThrow("the text holds no action, such as 0F0");
     expect(() => parseSchedule("0F2147483647")).toThrow("are beyond the 2^27 pairs");
     expect(() => parseSchedule("2000000F0")).toThrow("beyond the 2^20 stages");
+    expect(() => parseSchedule("0F0,0B0\n\n\n")).toThrow(
+      "row 2 holds no action, such as 0F0; every rank has a row with some",
+    );
+    expect(() => parseSchedule("0F0,0B0", { microbatches: NaN })).toThrow(
+      "microbatches = NaN is not an integer of 1 or more",
+    );
+  });
+  test("a byte order mark and the line ends of Windows are passed over", () => {
+    const text = "0F0,0B0\n1F0,1B0\n";
+    const windows = `\ufeff${text.replaceAll("\n", "\r\n")}`;
+    expect(parseSchedule(windows)).toEqual(parseSchedule(text));
   });
 });

@@ -50,5 +50,13 @@ describe("the exact solver", () => {
     expect(await exactSchedule({ ranks: 2, microbatches: 1, costs, memoryLimit: 0 })).toMatchObject(
       { ok: false },
     );
+    // Known before the pairs of its orders are counted: they would not fit a Set.
+    const wide = { ranks: 16, microbatches: 128, costs, alwaysSolve: true, effort: 0 };
+    await expect(exactSchedule(wide)).rejects.toThrow(
+      "16 ranks with 128 microbatches have 6144 actions; the exact solver takes up to 2000",
+    );
+    await expect(
+      exactSchedule({ ranks: 2, microbatches: 2, costs, timeLimit: NaN }),
+    ).rejects.toThrow("timeLimit is NaN s; it is above 0");
   });
 });

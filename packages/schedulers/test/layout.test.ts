@@ -25,6 +25,7 @@ describe("Megatron's layout language", () => {
     expect(chunksOfRank(l, 0)).toEqual(["Ettt", "tt"]);
     expect(chunksOfRank(l, 14)).toEqual(["tt", "m"]);
     expect(chunksOfRank(l, 15)).toEqual(["tt", "L"]);
+    expect(() => chunksOfRank(l, 16)).toThrow("rank 16 is not in 0..15");
     expect(layersOfStage(l, 30)).toEqual([]);
   });
   test("numbers of layers run through the chunks of all ranks", () => {
@@ -70,6 +71,12 @@ describe("Megatron's layout language", () => {
     ["E(t|L", {}, "does not belong to a repetition"],
     ["Et*|L", {}, "does not belong to a repetition"],
     ["Et*999999999|L", {}, "repeats 999999999 times"],
+    ["E(t*100000)*100000L", {}, "more than 1000000 letters"],
+    [
+      "E(t|)*100000(t|)*100000(t|)*100000(t|)*100000(t|)*100000(t|)*100000L",
+      {},
+      "more than 1000000 letters",
+    ],
   ])("%s is refused: %j %s", (text, more, message) => {
     expect(() => parseLayout(text, { ranks: 2, ...more })).toThrow(message);
   });
@@ -93,6 +100,10 @@ describe("equal shares", () => {
       "1 layers do not divide over 2 stages of the first rank",
     ],
     [{ layers: -1, ranks: 4 }, "layers = -1"],
+    [
+      { layers: 0, ranks: 2 ** 20, chunks: 2 },
+      "1048576 ranks x 2 chunks = 2097152 stages; at most 2^20",
+    ],
   ])("%j is refused", (o, message) => {
     expect(() => uniformLayout(o)).toThrow(message);
   });

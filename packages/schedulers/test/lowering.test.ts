@@ -127,6 +127,18 @@ describe("sends and receives", () => {
   test("are added once", () => {
     const l = lower(gpipe({ ranks: 2, microbatches: 2 }));
     expect(() => addSendReceive(l)).toThrow("already has sends and receives; lower it once");
+    expect(() => addEarlySendReceive(l)).toThrow("already has sends and receives; lower it once");
+    const reduced = addReduceGrad(gpipe({ ranks: 2, microbatches: 2 }));
+    expect(() => addReduceGrad(reduced)).toThrow("gpipe already reduces gradients; add that once");
+    const gathered = addUnshardReshard(gpipe({ ranks: 2, microbatches: 2 }));
+    expect(() => addUnshardReshard(gathered)).toThrow(
+      "gpipe already gathers weights; add that once",
+    );
+  });
+  test("slots are counted where there are some", () => {
+    expect(() => slotCount(gpipe({ ranks: 2, microbatches: 2 }))).toThrow(
+      "gpipe has no time slots; withSlots gives it some",
+    );
   });
   test("one rank sends nothing", () => {
     const s = interleaved({ ranks: 1, chunks: 3, microbatches: 4 });

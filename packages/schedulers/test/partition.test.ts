@@ -99,6 +99,16 @@ describe("balancing", () => {
     expect(() => balanceStages({ elements: "tt", ranks: 1, cost: () => NaN })).toThrow(
       "element 0 (t) on stage 0 has cost NaN",
     );
+    expect(() => balanceStages({ elements: "ttt", ranks: 1.5, chunks: 2, cost: () => 1 })).toThrow(
+      "1.5 ranks x 2 chunks; both are integers of 1 or more",
+    );
+    const memory = (): number => 5;
+    expect(() =>
+      balanceStages({ elements: "tt", ranks: 2, cost: () => 1, memory, memoryLimit: () => NaN }),
+    ).toThrow("memory limit of stage 0 is NaN; it is at least 0");
+    expect(() => balanceStages({ elements: "tx", ranks: 1, cost: () => 1 })).toThrow(
+      "element 1 is x; the letters are E, t, m and L",
+    );
   });
 });
 
@@ -139,7 +149,10 @@ describe("unequal devices", () => {
     expect(a.ok && a.bottleneck).toBeLessThanOrEqual(4);
   });
   test("without devices there is nothing to arrange", () => {
-    expect(() => arrangeDevices({ elements: "t", devices: [], cost: () => 1 })).toThrow("0 ranks");
+    expect(arrangeDevices({ elements: "t", devices: [], cost: () => 1 })).toEqual({
+      ok: false,
+      reason: "there are no devices",
+    });
     expect(() =>
       arrangeDevices({ elements: "t", devices: [{ speed: 0, memory: 1 }], cost: () => 1 }),
     ).toThrow("device 0 has speed 0");

@@ -128,6 +128,11 @@ describe("automatic zero bubble", () => {
     expect(() => automaticZeroBubble({ ranks: 0, microbatches: 2, costs: unit })).toThrow(
       "ranks = 0",
     );
+    for (const effort of [NaN, -1, Infinity]) {
+      expect(() => automaticZeroBubble({ ranks: 2, microbatches: 2, costs: unit, effort })).toThrow(
+        `effort is ${effort}; it is finite and at least 0`,
+      );
+    }
   });
 });
 
@@ -216,5 +221,8 @@ describe("search over all schedules", () => {
     const found = searchSchedule({ ranks: 2, microbatches: 2, costs: unit, memoryLimit: 0.2 });
     expect(found.ok).toBe(false);
     expect(found.ok || found.reason).toContain("gpipe holds 2 on rank 0, more than 0.2");
+    expect(() => searchSchedule({ ranks: 2, microbatches: 2, costs: unit, chunks: [] })).toThrow(
+      "no number of stages per rank to try; give chunks such as [1, 2]",
+    );
   });
 });

@@ -150,3 +150,35 @@ test("a schedule with thousands of faults lists a hundred", () => {
   const v = validate({ ...s, microbatch: s.microbatch.map(() => 0) });
   expect(messagesOf(v).length).toBe(100);
 });
+
+describe("columns that no generator writes", () => {
+  const good = rows("0F0 0B0", "1F0 1B0");
+  test("half a pair by itself is no pair: its time would not count as busy", () => {
+    const v = validate({ ...good, overlap: Uint8Array.of(0, 2, 0, 0) });
+    expect(messagesOf(v)).toEqual([
+      "0B0 on rank 0 is marked as the second half of a pair, but no F before it is the first",
+    ]);
+  });
+  test("a pair does not reach into the next rank's row", () => {
+    const s = rows("0F0 1F0", "2F0 2B0 1B0 0B0");
+    const v = validate({
+      ...s,
+      kind: Uint8Array.of(0, 0, 3, 0, 3, 3),
+      overlap: Uint8Array.of(0, 1, 2, 0, 0, 0),
+    });
+    expect(messagesOf(v)).toContain("1F0 on rank 0 is marked as overlapped, but no B follows it");
+  });
+  test("computation needs a microbatch", () => {
+    const v = validate({ ...good, microbatch: Int32Array.of(0, 0, -1, 0) });
+    expect(messagesOf(v)).toContain("1F on rank 1 has no microbatch");
+  });
+  test("gradients are reduced once, after the last backward", () => {
+    expect(validate(rows("0F0 0B0 0REDUCE_GRAD")).ok).toBe(true);
+    expect(messagesOf(validate(rows("0F0 0B0 0REDUCE_GRAD 0REDUCE_GRAD")))).toEqual([
+      "0REDUCE_GRAD on rank 0 runs twice",
+    ]);
+    expect(messagesOf(validate(rows("0F0 0REDUCE_GRAD 0B0")))).toEqual([
+      "0B0 on rank 0 after 0REDUCE_GRAD, which would miss its gradient",
+    ]);
+  });
+});

@@ -56,6 +56,9 @@ const starts = 4;
  * @throws TriremeError `SCHEDULE`, `COST` for counts or costs out of range.
  */
 export function automaticZeroBubble(o: AutomaticOptions): AutomaticResult {
+  const { effort = 1 } = o;
+  if (!(effort >= 0 && effort < Infinity))
+    throw new TriremeError("SCHEDULE", `effort is ${effort}; it is finite and at least 0`);
   const shop = automaticShop(o);
   const infeasible = memoryReason(shop);
   if (infeasible !== undefined) return { ok: false, reason: infeasible };
@@ -75,7 +78,7 @@ export function automaticZeroBubble(o: AutomaticOptions): AutomaticResult {
   if (best === undefined)
     return { ok: false, reason: "no order of the stages fits the memory limit" };
   const rng = createRng(o.seed ?? 0);
-  const budget = ((o.effort ?? 1) * visitsPerEffort) / starts;
+  const budget = (effort * visitsPerEffort) / starts;
   for (const [k, start] of distinct(found, starts).entries()) {
     if (best.makespan <= bound * (1 + 1e-9)) break;
     const improved = localSearch(shop, start.order, { budget, bound, rng: rng.fork(k) });

@@ -58,6 +58,13 @@ export type SearchResult =
  * @throws TriremeError `SCHEDULE`, `COST` for counts or costs out of range.
  */
 export function searchSchedule(o: SearchOptions): SearchResult {
+  const { chunks: counts = [1, 2] } = o;
+  if (counts.length === 0 && o.bidirectional !== true) {
+    throw new TriremeError(
+      "SCHEDULE",
+      "no number of stages per rank to try; give chunks such as [1, 2]",
+    );
+  }
   const candidates: Candidate[] = [];
   let bound = Infinity;
   const reasons = new Set<string>();
@@ -78,7 +85,7 @@ export function searchSchedule(o: SearchOptions): SearchResult {
       });
     }
   };
-  for (const chunks of o.chunks ?? [1, 2]) {
+  for (const chunks of counts) {
     const costs = chunkCosts(o, chunks);
     if (costs === undefined) {
       reasons.add(`costs that are functions of the stage hold for 1 stage per rank, not ${chunks}`);
