@@ -4,13 +4,19 @@
  *
  * - `matrix`, `quantised`: best product over all shapes / dense peak, mean of many runs on random
  *   data, from the mamf-finder table of stas00/ml-engineering (bf16: A100 0.81, H100 0.80, B200 0.78,
- *   B300 0.79, MI300X 0.51; fp8: H100 0.71, B200 0.76, B300 0.75).
+ *   B300 0.79, Gaudi 2 0.97, Gaudi 3 0.74; fp8: H100 0.71, B200 0.76, B300 0.75, Gaudi 2 0.96, Gaudi 3 0.77; the Gaudis' in its
+ *   pull requests 117 and 118). CDNA 3: what AMD states for the MI300X, 708 and 1273 TFLOP/s (ROCm blogs, Measuring
+ *   Max-Achievable FLOPs, part 2). CDNA 4: HipKittens' products on the MI355X, 1610 and 3327 TFLOP/s (arXiv 2511.08083, Tables 2 and 3).
  * - `attention`: FlashAttention-1, -2 and -3 and cuDNN in the figures of their papers, and for
  *   backward what is left of forward and backward together. FlashAttention-1 stands for Triton's kernel of 2023
- *   too, which was somewhat faster; its Hopper numbers follow from long-sequence rows of MosaicML's table.
+ *   too, which was somewhat faster; its Hopper numbers follow from long-sequence rows of MosaicML's table. CDNA 4: AITER's,
+ *   as HipKittens' authors measured it (forward 953 to 1009 TFLOP/s of long sequences on the MI350X, analysis/attn/fwd/plot.py; backward
+ *   1018 and 1169 on the MI355X, Table 1). Of CDNA 3, the Gaudis, TPUs and narrow heads on CDNA 4 they are assumptions.
  * - `demand`: from the clock that a generation keeps in training under its power limit; one number
  *   each, set on H100 so that NeMo's bf16 rows have no bias, on B200 and GB300 so that Megatron-Bridge's dense 8-bit ones have
- *   next to none (75 % and 86 % of their clocks), and on A100 by its clock.
+ *   next to none (75 % and 86 % of their clocks), and on A100 by its clock. On CDNA 3 by the clock that AMD states for products,
+ *   1207 MHz of 2100 on the MI300X at 750 W; on CDNA 4 as if products used each clock as well as there, 94 %, so that 0.64 of the peak are
+ *   68 % of the clock of an MI355X.
  * - `grouped`: DeepGEMM's grouped kernels on Hopper reach what its single ones do; PyTorch's on Blackwell, written
  *   for Hopper, half (torchao's grouped benchmarks on B200; its 8-bit kernels of a later release, measured alone, reach two thirds).
  * - `call`: a cuBLAS call from C++, a few microseconds of CUDA and as much of the library's.
@@ -41,6 +47,8 @@ export interface Characteristics {
   readonly storesBehind: boolean;
   /** Whether products have tiles whose sides are no powers of two. */
   readonly unevenTiles: boolean;
+  /** Whether products have tiles of 192 and 256 both ways; not where left out. */
+  readonly largeTiles?: true;
   /** Of the dense peak, by flash attention. */
   readonly attention: AttentionFractions & {
     /** Kernels of an earlier generation than the device's best. */
@@ -50,6 +58,13 @@ export interface Characteristics {
   readonly demand: Watts;
   /** Of the memory bandwidth, by a kernel that streams. */
   readonly memory: number;
+  /**
+   * Whether products alone already run below the full clock: the fractions are then what the part in `power-limit.ts` reaches
+   * under its limit, alone and in a step, and other parts reach more or less by their clocks. Left out: the limit is met in a step only.
+   */
+  readonly throttled?: true;
+  /** Side of the systolic arrays that products are padded to; none where left out. */
+  readonly systolic?: number;
   /** The same of single memory-bound kernels, by "kind/form/pass", where they were measured; above 1 in a cache. */
   readonly streaming?: Readonly<Record<string, number>>;
   /** Between two kernels on the device: start, ramp and drain. */
@@ -84,6 +99,37 @@ const blackwell: Characteristics = {
     narrow: [0.4, 0.4],
     older: { 2: { wide: [0.2, 0.2], narrow: [0.18, 0.18] } },
   },
+};
+
+/** Compilers lay out whole graphs: no operator is launched by itself. */
+const compiled = {
+  demand: 0,
+  grouped: 1,
+  storesBehind: false,
+  unevenTiles: false,
+  gap: us(2),
+  dispatch: 0,
+  call: 0,
+};
+
+/** 128 x 128 until the fifth generation (Austin et al., How to scale your model, chapter 2 and its appendix B). */
+const tpu: Characteristics = {
+  ...compiled,
+  systolic: 128,
+  matrix: 0.85,
+  quantised: 0.7,
+  attention: { wide: [0.5, 0.5], narrow: [0.4, 0.4], older: {} },
+  memory: 0.85,
+};
+
+/** A matrix engine has 256 x 256 multipliers (Gaudi 3 white paper). */
+const hpu: Characteristics = {
+  ...compiled,
+  systolic: 256,
+  matrix: 0.74,
+  quantised: 0.77,
+  attention: { wide: [0.4, 0.4], narrow: [0.3, 0.3], older: {} },
+  memory: 0.82,
 };
 
 const known: Readonly<Record<string, Characteristics>> = {
@@ -123,24 +169,34 @@ const known: Readonly<Record<string, Characteristics>> = {
   blackwell,
   "blackwell-ultra": { ...blackwell, demand: 2050 },
   cdna2: { ...gpu, matrix: 0.6, attention: { wide: [0.3, 0.3], narrow: [0.25, 0.25], older: {} } },
-  cdna3: { ...gpu, matrix: 0.51, attention: { wide: [0.35, 0.35], narrow: [0.3, 0.3], older: {} } },
+  cdna3: {
+    ...gpu,
+    throttled: true,
+    largeTiles: true,
+    demand: 3330,
+    matrix: 0.542,
+    quantised: 0.487,
+    attention: { wide: [0.35, 0.35], narrow: [0.3, 0.3], older: {} },
+  },
+  cdna4: {
+    ...gpu,
+    throttled: true,
+    largeTiles: true,
+    demand: 3930,
+    matrix: 0.64,
+    quantised: 0.66,
+    attention: { wide: [0.44, 0.43], narrow: [0.35, 0.34], older: {} },
+  },
+  gaudi2: { ...hpu, matrix: 0.97, quantised: 0.955 },
+  gaudi3: { ...hpu, matrix: 0.74, quantised: 0.77 },
+  "tpu-v6e": { ...tpu, systolic: 256 },
+  "tpu-v7": { ...tpu, systolic: 256 },
 };
 
 const other: Readonly<Record<Accelerator["kind"], Characteristics>> = {
   gpu: { ...gpu, matrix: 0.7, attention: { wide: [0.4, 0.4], narrow: [0.35, 0.35], older: {} } },
-  tpu: {
-    demand: 0,
-    matrix: 0.85,
-    quantised: 0.7,
-    attention: { wide: [0.5, 0.5], narrow: [0.4, 0.4], older: {} },
-    memory: 0.85,
-    grouped: 1,
-    storesBehind: false,
-    unevenTiles: false,
-    gap: us(2),
-    dispatch: 0,
-    call: 0,
-  },
+  tpu,
+  hpu,
   cpu: {
     demand: 0,
     matrix: 0.7,

@@ -19,6 +19,8 @@ export interface MatrixUnits {
   readonly storesBehind: boolean;
   /** Whether there are tiles whose sides are no powers of two. */
   readonly unevenTiles: boolean;
+  /** Whether there are tiles of 192 and 256 both ways. */
+  readonly largeTiles: boolean;
 }
 
 type Tile = readonly [rows: number, columns: number, reuse: number];
@@ -35,6 +37,9 @@ const tiles: readonly Tile[] = [
 
 /** Hopper's matrix instructions take any multiple of 8 columns up to 256 (PTX ISA, wgmma), and its libraries use them. */
 const moreTiles: readonly Tile[] = [...tiles, [128, 160, 0.98], [160, 128, 0.98]];
+
+/** A compute unit of CDNA holds the sums of 256 x 256, and AMD's libraries pick 192 too (ROCm blogs, Measuring Max-Achievable FLOPs, part 2). */
+const largerTiles: readonly Tile[] = [...tiles, [256, 256, 1], [256, 192, 1], [192, 256, 1]];
 
 const splits: readonly number[] = [1, 2, 4, 8];
 
@@ -58,7 +63,7 @@ export function gemmTime(
 ): Seconds {
   const perMultiprocessor = units.rate / units.multiprocessors;
   let best = Infinity;
-  for (const [rows, columns, reuse] of units.unevenTiles ? moreTiles : tiles) {
+  for (const [rows, columns, reuse] of tilesOf(units)) {
     const grid = batch * Math.ceil(m / rows) * Math.ceil(n / columns);
     const step = (2 * rows * columns) / (perMultiprocessor * reuse);
     const store = (2 * rows * columns * units.multiprocessors) / units.bandwidth;
@@ -73,4 +78,9 @@ export function gemmTime(
     }
   }
   return Math.max(best, bytes / units.bandwidth);
+}
+
+function tilesOf({ unevenTiles, largeTiles }: MatrixUnits): readonly Tile[] {
+  if (largeTiles) return largerTiles;
+  return unevenTiles ? moreTiles : tiles;
 }

@@ -15,6 +15,8 @@ const references: Readonly<Record<string, string>> = {
   hopper: "h100",
   blackwell: "b200",
   "blackwell-ultra": "gb300",
+  cdna3: "mi300x",
+  cdna4: "mi355x",
 };
 
 /** Power that matrix products on random data would take at a part's full clock, were there no limit; 0 where unknown. */
@@ -35,10 +37,22 @@ function peakOf(a: Accelerator): number {
 }
 
 /**
- * Fraction of the full clock that a device holds through a training step: where idle power and the rest of the
- * demand times c³ meet the limit.
+ * Clock that a device holds through a training step, as a fraction of the one that its characteristics were measured at: the
+ * full clock, or that of the architecture's reference under its own limit where products alone are limited.
  */
 export function sustainedClock(a: Accelerator): number {
+  const name = references[a.architecture];
+  const limited = characteristics(a).throttled === true && name !== undefined;
+  return heldClock(a) / (limited ? heldClock(accelerator(name)) : 1);
+}
+
+/** The same of a kernel alone, which is over before the limit is met where products alone are not limited. */
+export function aloneClock(a: Accelerator): number {
+  return characteristics(a).throttled === true ? sustainedClock(a) : 1;
+}
+
+/** Fraction of the full clock: where idle power and the rest of the demand times c³ meet the limit. */
+function heldClock(a: Accelerator): number {
   const demand = powerDemand(a);
   return demand <= a.tdp ? 1 : Math.cbrt((a.tdp - a.idlePower) / (demand - a.idlePower));
 }

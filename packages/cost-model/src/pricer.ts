@@ -9,6 +9,8 @@ import {
 } from "./characteristics.ts";
 import { gemmTime } from "./gemm-time.ts";
 import { hostUpdate } from "./host-update.ts";
+import { aloneClock } from "./power-limit.ts";
+import { systolicFlops } from "./systolic.ts";
 
 /** Gives the time of operators. */
 export interface Pricer {
@@ -24,7 +26,7 @@ export interface Pricer {
 
 /** What a roofline is told beside the device. */
 export interface RooflineOptions {
-  /** Fraction of the full clock; 1, a kernel alone, when left out. A step holds `sustainedClock`. */
+  /** Fraction of the clock that characteristics were measured at; a kernel alone's when left out. A step holds `sustainedClock`. */
   readonly clock?: number;
   /** Devices that share their host's processors and memory, where the optimizer runs there; 8 when left out. */
   readonly devices?: number;
@@ -56,8 +58,9 @@ const causalRamp = 450;
 const fullRamp = 150;
 
 /** The format of a product's quantised operands; undefined for others. */
-function quantisedForm(form: string): "fp8" | "fp4" | undefined {
+function quantisedForm(form: string): "fp8" | "int8" | "fp4" | undefined {
   if (form.startsWith("fp8")) return "fp8";
+  if (form.startsWith("int8")) return "int8";
   return form.startsWith("fp4") ? "fp4" : undefined;
 }
 
@@ -101,7 +104,7 @@ export function kernelsOf(
     accelerator: a,
     peak,
     characteristics: options.characteristics ?? characteristics(a),
-    clock: options.clock ?? 1,
+    clock: options.clock ?? aloneClock(a),
     devices: options.devices ?? 8,
     converted: precision === "bf16" && emulates(a, precision) ? 4 : 0,
   };
@@ -123,13 +126,18 @@ export function kernelTime(on: Kernels, op: Operator): Seconds {
       clock *
       (quantised === undefined ? peak * c.matrix : (peakOf(a, quantised) ?? 0) * c.quantised);
     if (rate === 0) throw new TriremeError("PRECISION", `${a.name} has no ${op.form} arithmetic`);
-    if (a.kind !== "gpu") return Math.max(op.flops / rate, op.bytes / bandwidth);
+    if (a.kind !== "gpu") {
+      const work =
+        c.systolic === undefined ? op.flops : systolicFlops(c.systolic, batch!, m, n!, k!);
+      return Math.max(work / rate, op.bytes / bandwidth);
+    }
     const units = {
       rate,
       multiprocessors: a.multiprocessors,
       bandwidth,
       storesBehind: c.storesBehind && !fused,
       unevenTiles: c.unevenTiles,
+      largeTiles: c.largeTiles === true,
     };
     return gemmTime(units, batch!, m, n!, k!, op.bytes);
   }

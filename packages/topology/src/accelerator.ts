@@ -9,21 +9,22 @@ import {
 } from "@trireme/core";
 import { accelerators } from "./catalogue/accelerators.ts";
 
-/** A number format that a device multiplies in. */
-export type Precision = "fp64" | "fp32" | "tf32" | "bf16" | "fp16" | "fp8" | "fp4";
+/** A number format that a device multiplies in; "int8" with sums in 32 bits. */
+export type Precision = "fp64" | "fp32" | "tf32" | "bf16" | "fp16" | "fp8" | "int8" | "fp4";
 
 export interface Accelerator {
   readonly name: string;
-  readonly kind: "gpu" | "tpu" | "cpu";
+  /** "hpu" is Intel's word for a Gaudi. */
+  readonly kind: "gpu" | "tpu" | "hpu" | "cpu";
   /** Generation, in lower case: "ampere", "hopper", "cdna2", "x86". */
   readonly architecture: string;
   /** Dense peak of matrix products; a precision without hardware of its own is left out. */
   readonly peak: Readonly<Partial<Record<Precision, FlopsPerSecond>>>;
   readonly memory: Bytes;
   readonly memoryBandwidth: BytesPerSecond;
-  /** Last cache on the device that all its multiprocessors share (a TPU's shared scratchpad). */
+  /** Last cache on the device that all its multiprocessors share (a TPU's shared scratchpad, a Gaudi's SRAM). */
   readonly l2: Bytes;
-  /** Streaming multiprocessors, compute units, Xe cores, tensor cores of a TPU, or cores. */
+  /** Streaming multiprocessors, compute units, Xe cores, tensor cores of a TPU, matrix engines of a Gaudi, or cores. */
   readonly multiprocessors: number;
   /** All scale-up ports together, one direction; 0 without. */
   readonly scaleUp: BytesPerSecond;

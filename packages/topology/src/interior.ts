@@ -28,8 +28,8 @@ export interface Interior {
   readonly wires: readonly Wire[];
 }
 
-/** Kinds of wire that join accelerators; of these, all but NVLink are forwarded by accelerators. */
-const scaleUpKinds: ReadonlySet<LinkKind> = new Set(["nvlink", "xgmi", "xelink", "ici"]);
+/** Kinds of wire that join accelerators; of these, all but NVLink and Ethernet are forwarded by accelerators. */
+const scaleUpKinds: ReadonlySet<LinkKind> = new Set(["nvlink", "xgmi", "xelink", "ici", "roce"]);
 const forwardedKinds: ReadonlySet<LinkKind> = new Set(["xgmi", "xelink", "ici"]);
 
 /** Parts of one kind, as indexes into `parts`. */
@@ -159,7 +159,7 @@ function walk(
 function scaleUpStep({ parts }: Interior, wire: Wire, at: number, source: number): boolean {
   const to = parts[wire.a === at ? wire.b : wire.a]!.kind;
   if (!scaleUpKinds.has(wire.link.kind) || (to !== "accelerator" && to !== "switch")) return false;
-  // NVLink ends at the accelerator it is wired to; a switch forwards everything.
+  // NVLink and Ethernet end at the accelerator they are wired to; a switch forwards everything.
   return at === source || parts[at]!.kind === "switch" || forwardedKinds.has(wire.link.kind);
 }
 

@@ -5,7 +5,10 @@
  */
 import { type BytesPerSecond, type Seconds, TriremeError, us } from "@trireme/core";
 
-/** What a link is made of: "local" is a device to itself, "memory" a host's shared memory, "socket" UPI and the like. */
+/**
+ * What a link is made of: "local" is a device to itself, "memory" a host's shared memory, "socket" UPI and the like, "roce"
+ * Ethernet from device to device.
+ */
 export type LinkKind =
   | "local"
   | "memory"
@@ -13,6 +16,7 @@ export type LinkKind =
   | "xgmi"
   | "xelink"
   | "ici"
+  | "roce"
   | "pcie"
   | "socket"
   | "network";
@@ -32,6 +36,7 @@ export const defaultLatency: Readonly<Record<LinkKind, Seconds>> = {
   xgmi: us(1.5),
   xelink: us(1.5),
   ici: us(1),
+  roce: us(2.5),
   pcie: us(2),
   socket: us(0.5),
   network: us(5),

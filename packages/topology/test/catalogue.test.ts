@@ -35,7 +35,27 @@ test.each<[string, Precision, number, 1 | 2]>([
   ["mi300x", "fp8", 2614.9, 1],
   ["tpu-v4", "bf16", 275, 1],
   ["tpu-v5e", "bf16", 197, 1],
+  ["mi325x", "bf16", 1307.4, 1],
+  // AMD prints PFLOP/s, dense and of four digits and more: 2.3069 and 4.6137, 2.5166 and 5.0332, 9.2275 and 10.0663 in 4 bits.
+  ["mi350x", "bf16", 2306.9, 1],
+  ["mi350x", "fp8", 4613.7, 1],
+  ["mi355x", "bf16", 2516.6, 1],
+  ["mi355x", "fp8", 5033.2, 1],
+  ["mi355x", "fp4", 10_066.3, 1],
+  ["h200-nvl", "bf16", 1671, 2],
+  ["h200-nvl", "fp8", 3341, 2],
+  ["gaudi2", "bf16", 432, 1],
+  ["gaudi2", "fp8", 865, 1],
+  ["gaudi3", "bf16", 1678, 1],
+  ["gaudi3", "fp8", 1678, 1],
+  ["tpu-v3", "bf16", 123, 1],
+  ["tpu-v5e", "int8", 393, 1],
   ["tpu-v5p", "bf16", 459, 1],
+  ["tpu-v5p", "int8", 918, 1],
+  ["tpu-v6e", "bf16", 918, 1],
+  ["tpu-v6e", "int8", 1836, 1],
+  ["tpu-v7", "bf16", 2307, 1],
+  ["tpu-v7", "fp8", 4614, 1],
 ])("%s: %s at %f TFLOP/s, over %i", (name, precision, printed, sparse) => {
   expect(accelerator(name).peak[precision]! / 1e12).toBeCloseTo(printed / sparse, 6);
 });
@@ -56,6 +76,9 @@ test("parts of a printed whole: an eighth of a board, one of 72, one die or tile
   // The row has three digits of 1.388….
   expect(peak("gb300", "fp64")).toBeCloseTo(100 / 72, 2);
   expect(peak("mi250x", "bf16")).toBe(383 / 2);
+  // 256 compute units at 2.2 and 2.4 GHz, 4096 operations a clock; rows have five digits.
+  expect(peak("mi350x", "bf16")).toBeCloseTo((256 * 2.2e9 * 4096) / 1e12, 0);
+  expect(peak("mi355x", "bf16")).toBeCloseTo((256 * 2.4e9 * 4096) / 1e12, 0);
   // 64 Xe cores, 1.6 GHz, 4096 operations a clock; the row has four digits.
   expect(peak("max1550", "bf16")).toBeCloseTo((64 * 1.6e9 * 4096) / 1e12, 1);
 });
@@ -90,6 +113,15 @@ test.each([
   ["tpu-v4", 32, 1200, 128, 2],
   ["tpu-v5e", 16, 819, 128, 1],
   ["tpu-v5p", 95, 2765, 128, 2],
+  ["mi325x", 256, 6000, 256, 304],
+  ["mi350x", 288, 8000, 256, 256],
+  ["mi355x", 288, 8000, 256, 256],
+  ["h200-nvl", 141, 4800, 60, 132],
+  ["gaudi2", 96, 2460, 48, 2],
+  ["gaudi3", 128, 3700, 96, 8],
+  ["tpu-v3", 32, 900, 32, 2],
+  ["tpu-v6e", 32, 1638, 128, 1],
+  ["tpu-v7", 192, 7380, 128, 2],
 ] as const)(
   "%s: %i GiB at %f GB/s, %i MiB of cache, %i units",
   (name, gib, bandwidth, l2, units) => {
@@ -130,19 +162,29 @@ test.each([
   ["tpu-v4", 6 * 45, 1, 192],
   ["tpu-v5e", 400, 2, 200],
   ["tpu-v5p", 1200, 2, 450],
+  ["mi325x", 7 * 128, 2, 1000],
+  ["mi350x", 7 * 153.6, 2, 1000],
+  ["mi355x", 7 * 153.6, 2, 1400],
+  ["h200-nvl", 900, 2, 600],
+  ["gaudi2", (21 * 100) / 8, 1, 600],
+  ["gaudi3", (21 * 200) / 8, 1, 900],
+  ["tpu-v3", 4 * 70, 1, 262],
+  ["tpu-v6e", 800, 2, 300],
+  ["tpu-v7", 1200, 2, 1000],
 ] as const)("%s: %f GB/s of scale-up links in %i directions, %i W", (name, printed, ways, tdp) => {
   expect(accelerator(name)).toMatchObject({ scaleUp: (printed / ways) * 1e9, tdp });
 });
 
 test("the links of a pod's chips make the all-reduce bandwidth that Google states for it", () => {
-  // v4: 4,096 chips, 1.1 PB/s; v5e: 256 chips, 51.2 TB/s. Google prints two digits of the first.
+  // v4: 4,096 chips, 1.1 PB/s; v5e and v6e: 256 chips, 51.2 and 102.4 TB/s. Google prints two digits of the first.
   expect((4096 * accelerator("tpu-v4").scaleUp) / 1.1e15).toBeCloseTo(1, 1);
   expect(256 * accelerator("tpu-v5e").scaleUp).toBe(51.2e12);
+  expect(256 * accelerator("tpu-v6e").scaleUp).toBe(102.4e12);
 });
 
 test("a row says of how many boards its idle power is, or that it is an assumption", () => {
   for (const { name, source, idlePower } of accelerators) {
-    if (["tpu-v4", "cpu-core"].includes(name)) continue;
+    if (["tpu-v3", "tpu-v4", "cpu-core"].includes(name)) continue;
     const [, boards, low, high] =
       /idle power: median of (\d+) boards in public [a-z-]+ output, (\d+) to (\d+) W/.exec(
         source,

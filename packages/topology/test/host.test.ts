@@ -95,6 +95,32 @@ test("cards without a bridge talk over PCIe, across sockets over the processors'
   expect([0, 1, 2, 3].map((d) => numaOf(h.interior!, d))).toEqual([0, 0, 1, 1]);
 });
 
+test("Gaudis: three Ethernet ports between any two, three out of the host, together the 24 of each", () => {
+  for (const [name, port] of [
+    ["gaudi2-8", 100],
+    ["gaudi3-8", 200],
+  ] as const) {
+    const h = host(name);
+    expect(pairLink(h, 0, 7)).toMatchObject({ kind: "roce", bandwidth: ((3 * port) / 8) * 1e9 });
+    expect(h.network.bandwidth).toBe(((3 * port) / 8) * 1e9);
+    expect(7 * h.link.bandwidth + h.network.bandwidth).toBe(((24 * port) / 8) * 1e9);
+    expect(h.accelerator.scaleUp).toBe(7 * h.link.bandwidth);
+    expect([0, 1, 2, 3, 4, 5, 6, 7].map((d) => nicOf(h, d))).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  }
+});
+
+test("eight MI3xx are wired pair by pair, with all seven links of each", () => {
+  for (const name of ["mi300x-8", "mi325x-8", "mi350x-8", "mi355x-8"]) {
+    const h = host(name);
+    expect(7 * h.link.bandwidth).toBe(h.accelerator.scaleUp);
+  }
+});
+
+test("H200 NVL cards: four on a bridge, others over PCIe", () => {
+  expect(gigabytes("pcie-8x-h200-nvl", 0, 3)).toBe(150);
+  expect(pairLink(host("pcie-8x-h200-nvl"), 3, 4)).toMatchObject({ kind: "pcie" });
+});
+
 test("every host of the catalogue has a way between all its pairs, a NIC and a source", () => {
   for (const h of hosts) {
     expect(h.source!.length).toBeGreaterThan(10);

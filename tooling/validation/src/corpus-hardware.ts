@@ -22,7 +22,7 @@ const names: readonly (readonly [string, string])[] = [
   ["h100-pcie", "h100-pcie"],
   ["h100", "h100"],
   ["h800", "h800"],
-  ["h200-nvl", "h100-nvl"],
+  ["h200-nvl", "h200-nvl"],
   ["h200", "h200"],
   ["h20", "h20"],
   ["gh200", "gh200"],
@@ -31,18 +31,35 @@ const names: readonly (readonly [string, string])[] = [
   ["b200", "b200"],
   ["b300", "b300"],
   ["v100", "v100-32"],
-  ["nvidia l40s", "l40s"],
   ["l40s", "l40s"],
   ["mi300x", "mi300x"],
+  ["mi325x", "mi325x"],
+  ["mi350x", "mi350x"],
+  ["mi355x", "mi355x"],
   ["mi250", "mi250x"],
+  ["gaudi2", "gaudi2"],
+  ["gaudi3", "gaudi3"],
+  ["tpu-v3", "tpu-v3"],
   ["tpu-v4", "tpu-v4"],
   ["tpu-v5p", "tpu-v5p"],
   ["tpu-v5e", "tpu-v5e"],
+  ["tpu-v6e", "tpu-v6e"],
+  ["tpu-trillium", "tpu-v6e"],
+  ["tpu-v7", "tpu-v7"],
 ];
+
+/** A name without its vendor and what marks a brand: "Intel(R) Gaudi(R) 2 AI Accelerator" and "Habana Gaudi2" are one. */
+function plainName(gpu: string): string {
+  return gpu
+    .toLowerCase()
+    .replaceAll("(r)", "")
+    .replace(/^(amd instinct|nvidia|intel|habana) /, "")
+    .replace(/^gaudi +/, "gaudi");
+}
 
 /** The catalogue's accelerator for a name of the corpus; undefined when it has none. */
 export function acceleratorOf(gpu: string): Accelerator | undefined {
-  const found = names.find(([start]) => gpu.toLowerCase().startsWith(start));
+  const found = names.find(([start]) => plainName(gpu).startsWith(start));
   if (found === undefined || !accelerators.some((a) => a.name === found[1])) return undefined;
   const a = accelerator(found[1]);
   // A part with slower memory, a lower power limit and so a lower clock under load.
@@ -78,15 +95,33 @@ export function elasticFabricOf(row: CorpusRow): ElasticFabric | undefined {
   return family === undefined ? undefined : elasticFabric[family];
 }
 
+/**
+ * Devices of a host, and of all hosts that one scale-up fabric joins, which is what most rows call a node. Of TPUs they state the
+ * host, whose chips are a few of a slice's.
+ */
+function layoutOf(
+  row: CorpusRow,
+  a: Accelerator,
+  like: Host | undefined,
+  devices: number,
+): { readonly domain: number; readonly perHost: number } {
+  const stated = number(row.hardware, "gpus_per_node");
+  if (a.kind === "tpu" && like !== undefined) {
+    const perHost = Math.min(devices, stated ?? like.accelerators);
+    return { domain: like.accelerators * (like.scaleUpHosts ?? 1), perHost };
+  }
+  const domain = stated ?? 8;
+  return { domain, perHost: Math.min(devices, number(row.hardware, "host_gpus") ?? domain) };
+}
+
 /** The row's cluster, or the name of what is missing. */
 export function clusterOf(row: CorpusRow): Cluster | string {
   const a = acceleratorOf(text(row.hardware, "gpu"));
   if (a === undefined) return `accelerator not in the catalogue: ${text(row.hardware, "gpu")}`;
   const devices = number(row.hardware, "num_gpus");
   if (devices === undefined) return "missing: num_gpus";
-  const domain = number(row.hardware, "gpus_per_node") ?? 8;
-  const perHost = Math.min(devices, number(row.hardware, "host_gpus") ?? domain);
   const like = hosts.find((h) => h.accelerator.name === a.name);
+  const { domain, perHost } = layoutOf(row, a, like, devices);
   const intra = number(row.hardware, "intra_gbs");
   const inter = portRate(row, domain);
   const link = intra === undefined ? like?.link : defineLink("nvlink", GBps(intra));

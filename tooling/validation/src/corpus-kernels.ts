@@ -1,6 +1,7 @@
 /** Matrix products, attention and casts measured alone. */
 import { type Seconds, TriremeError } from "@trireme/core";
 import { rooflinePricer } from "@trireme/cost-model";
+import type { Accelerator } from "@trireme/topology";
 import { type Operator, defineModel, definePlan, stageOperators, stages } from "@trireme/workload";
 import { acceleratorOf } from "./corpus-hardware.ts";
 import { type CorpusRow, number, text } from "./corpus-row.ts";
@@ -18,9 +19,10 @@ export function kernelOutcome(row: CorpusRow): Outcome {
     ...(sure && kind !== "cast" ? { target: { medianError: 0.08 } } : {}),
   };
   const skip = (reason: string): Outcome => ({ group, id: row.id, skipped: reason });
-  const a = acceleratorOf(text(row.hardware, "gpu"));
-  if (a === undefined)
+  const whole = acceleratorOf(text(row.hardware, "gpu"));
+  if (whole === undefined)
     return skip(`accelerator not in the catalogue: ${text(row.hardware, "gpu")}`);
+  const a = row.notes.includes("half a chip") ? halfOf(whole) : whole;
   const stated = text(row.parallel, "precision");
   const precision = /fp4/.test(stated) ? "fp4" : /fp8/.test(stated) ? "fp8" : "bf16";
   try {
@@ -41,6 +43,16 @@ export function kernelOutcome(row: CorpusRow): Outcome {
     if (error instanceof TriremeError) return skip(`refused: ${error.message}`);
     throw error;
   }
+}
+
+/** One of the two devices that JAX makes of a chip. */
+function halfOf(a: Accelerator): Accelerator {
+  return {
+    ...a,
+    peak: Object.fromEntries(Object.entries(a.peak).map(([format, rate]) => [format, rate / 2])),
+    memoryBandwidth: a.memoryBandwidth / 2,
+    multiprocessors: a.multiprocessors / 2,
+  };
 }
 
 function kindOf(row: CorpusRow, casts: boolean): "attention" | "cast" | "gemm" | "grouped-gemm" {

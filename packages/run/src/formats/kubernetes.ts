@@ -131,6 +131,7 @@ function pod(
 function resourceOf({ kind, architecture }: Launch): string {
   if (kind === "cpu") return "cpu";
   if (kind === "tpu") return "google.com/tpu";
+  if (kind === "hpu") return "habana.ai/gaudi";
   return architecture.startsWith("cdna") ? "amd.com/gpu" : "nvidia.com/gpu";
 }
 

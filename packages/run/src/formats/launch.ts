@@ -20,7 +20,7 @@ export interface Launch {
   readonly name: string;
   readonly hosts: number;
   readonly devices: number;
-  readonly kind: "gpu" | "tpu" | "cpu";
+  readonly kind: "gpu" | "tpu" | "hpu" | "cpu";
   /** Of the accelerator. */
   readonly architecture: string;
   readonly port: number;

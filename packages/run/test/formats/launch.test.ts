@@ -107,6 +107,15 @@ srun torchrun \\
   });
 
   it.each([
+    ["mi355x-8", "amd.com/gpu"],
+    ["gaudi3-8", "habana.ai/gaudi"],
+    ["tpu-v6e", "google.com/tpu"],
+  ])("ask Kubernetes for the devices of %s by the name of their plugin", (host, resource) => {
+    const job = JSON.stringify(toJobSet(runOn({ host, hosts: 1 }), { command, image }));
+    expect(job).toContain(`"limits":{"${resource}":8}`);
+  });
+
+  it.each([
     [{ command: [] }, /needs a command/],
     [{ command, port: 0 }, /port 0 must be an integer from 1 to 65535/],
     [{ command, partition: "a\n#SBATCH --x" }, /partition .* must be one word/],

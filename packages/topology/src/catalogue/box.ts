@@ -9,7 +9,7 @@ export const pcieGen4: BytesPerSecond = GBps(31.5);
 export const pcieGen5: BytesPerSecond = GBps(63);
 
 /** Time over one PCIe wire; a way is two or more. */
-const laneLatency: Seconds = us(0.5);
+export const laneLatency: Seconds = us(0.5);
 
 /** Between the sockets of a two-socket host: three or four UPI or xGMI links. */
 export const socketLink: Link = defineLink("socket", GBps(60));

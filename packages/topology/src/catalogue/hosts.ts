@@ -2,244 +2,23 @@
  * The hosts we know, one row each. A device's network link is its share of the host's compute
  * ports; storage and management ports are left out.
  */
-import { GBps, Gbps, GiB, TFLOPS } from "@trireme/core";
-import { accelerator } from "../accelerator.ts";
+import { GBps, GiB, TFLOPS } from "@trireme/core";
 import { cpuHost } from "../cpu-host.ts";
 import type { Host } from "../host.ts";
-import { type Interior, linkInside, partsOf } from "../interior.ts";
-import { type Link, defineLink } from "../link.ts";
-import { allPairs, box, pcieGen3, pcieGen4, pcieGen5 } from "./box.ts";
+import { allPairs, pcieGen3, pcieGen4, pcieGen5 } from "./box.ts";
+import { hostRow as row } from "./host-row.ts";
+import { nvidiaHosts } from "./nvidia-hosts.ts";
 import {
-  cards,
-  cubeMesh,
   frontierInterior,
-  hgx,
-  hgxA100,
-  hgxB200,
-  hgxH100,
+  gaudiInterior,
   max1550Interior,
   mesh,
   square,
-  tray,
   twoByFour,
 } from "./wirings.ts";
 
-/** A row: `ports` x `port` Gbit/s of network are shared by the accelerators. */
-function row(
-  name: string,
-  of: string,
-  interior: Interior,
-  port: number,
-  source: string,
-  scaleUpHosts = 1,
-): Host {
-  const accelerators = partsOf(interior, "accelerator").length;
-  const ports = partsOf(interior, "nic").length;
-  return {
-    name,
-    accelerator: accelerator(of),
-    accelerators,
-    concurrency: accelerators,
-    link: slowest(interior, accelerators),
-    network: defineLink("network", Gbps((port * ports) / accelerators)),
-    ...(scaleUpHosts > 1 && { scaleUpHosts }),
-    interior,
-    source,
-  };
-}
-
-function slowest(interior: Interior, accelerators: number): Link {
-  let link: Link | undefined;
-  for (const [a, b] of allPairs(accelerators)) {
-    const pair = linkInside(interior, a, b)!;
-    if (!link || pair.bandwidth < link.bandwidth) link = pair;
-  }
-  return link ?? interior.wires[0]!.link;
-}
-
 export const hosts: readonly Host[] = [
-  row(
-    "dgx-v100-16",
-    "v100-16",
-    cubeMesh,
-    100,
-    "NVIDIA DGX-1 (Volta) datasheet and system guide: 4 x EDR",
-  ),
-  row(
-    "dgx-v100-32",
-    "v100-32",
-    cubeMesh,
-    100,
-    "NVIDIA DGX-1 (Volta) datasheet and system guide: 4 x EDR",
-  ),
-  row(
-    "dgx-a100-40",
-    "a100-40",
-    hgxA100,
-    200,
-    "NVIDIA DGX A100 datasheet: 8 x HDR; a PCIe switch for two GPUs and two NICs",
-  ),
-  row(
-    "dgx-a100-80",
-    "a100-80",
-    hgxA100,
-    200,
-    "NVIDIA DGX A100 datasheet: 8 x HDR; a PCIe switch for two GPUs and two NICs",
-  ),
-  row(
-    "hgx-a800-80",
-    "a800-80",
-    hgx(200, pcieGen4, 4),
-    200,
-    "HGX A100 board with A800: 400 GB/s of NVLink, both directions",
-  ),
-  row(
-    "dgx-h100",
-    "h100",
-    hgxH100,
-    400,
-    "NVIDIA DGX H100 datasheet: 8 x NDR, a NIC beside each GPU",
-  ),
-  row(
-    "hgx-h800",
-    "h800",
-    hgx(200, pcieGen5, 8),
-    400,
-    "HGX H100 board with H800: 400 GB/s of NVLink, both directions",
-  ),
-  row("hgx-h20", "h20", hgxH100, 400, "HGX H100 board with H20"),
-  row(
-    "dgx-h200",
-    "h200",
-    hgxH100,
-    400,
-    "NVIDIA DGX H200 datasheet: 8 x NDR, a NIC beside each GPU",
-  ),
-  row(
-    "dgx-b200",
-    "b200",
-    hgxB200,
-    400,
-    "NVIDIA DGX B200 datasheet: 8 x NDR, a NIC beside each GPU",
-  ),
-  row(
-    "dgx-b300",
-    "b300",
-    hgxB200,
-    800,
-    "NVIDIA DGX B300 datasheet: 8 x XDR, a NIC beside each GPU",
-  ),
-  row(
-    "gb200-nvl72",
-    "gb200",
-    tray,
-    400,
-    "NVIDIA GB200 NVL72 datasheet: one of 18 trays; 4 x NDR; NVLink-C2C to the processors",
-    18,
-  ),
-  row(
-    "gb300-nvl72",
-    "gb300",
-    tray,
-    800,
-    "NVIDIA GB300 NVL72 datasheet: one of 18 trays; 4 x XDR; NVLink-C2C to the processors",
-    18,
-  ),
-  row(
-    "gh200",
-    "gh200",
-    box({ accelerators: 1, nics: 1, pcieSwitches: 0, sockets: 1, pcie: GBps(450) }),
-    400,
-    "NVIDIA GH200 datasheet: NVLink-C2C to the processor; one NDR port",
-  ),
-  row(
-    "pcie-4x-a100",
-    "a100-pcie-80",
-    cards(4, 1, pcieGen4),
-    200,
-    "Four cards on the root ports of two sockets, PCIe 4.0 x16, one HDR port",
-  ),
-  row(
-    "pcie-8x-a100",
-    "a100-pcie-80",
-    cards(8, 2, pcieGen4),
-    200,
-    "Eight cards on the root ports of two sockets, PCIe 4.0 x16, two HDR ports",
-  ),
-  row(
-    "pcie-8x-h100",
-    "h100-pcie",
-    cards(8, 8, pcieGen5),
-    200,
-    "Eight cards on the root ports of two sockets, PCIe 5.0 x16",
-  ),
-  row(
-    "pcie-8x-h100-nvl",
-    "h100-nvl",
-    mesh(
-      8,
-      [
-        [0, 1, 1],
-        [2, 3, 1],
-        [4, 5, 1],
-        [6, 7, 1],
-      ],
-      "nvlink",
-      300,
-      pcieGen5,
-    ),
-    200,
-    "Four bridged pairs of H100 NVL on the root ports of two sockets, PCIe 5.0 x16",
-  ),
-  row(
-    "pcie-8x-l40s",
-    "l40s",
-    cards(8, 2, pcieGen4),
-    200,
-    "Eight cards on the root ports of two sockets, PCIe 4.0 x16",
-  ),
-  row(
-    "pcie-8x-l20",
-    "l20",
-    cards(8, 2, pcieGen4),
-    200,
-    "Eight cards on the root ports of two sockets, PCIe 4.0 x16",
-  ),
-  row(
-    "pcie-8x-rtx3080ti",
-    "rtx3080ti",
-    cards(8, 1, pcieGen4),
-    10,
-    "HexiScale's rented hosts (arXiv 2409.01143): PCIe 4.0 x16, Ethernet; peer access off costs more than these figures show",
-  ),
-  row(
-    "pcie-8x-rtx3090",
-    "rtx3090",
-    cards(8, 1, pcieGen4),
-    10,
-    "HexiScale's rented hosts (arXiv 2409.01143): PCIe 4.0 x16, Ethernet; peer access off costs more than these figures show",
-  ),
-  row(
-    "pcie-4x-rtx4090",
-    "rtx4090",
-    cards(4, 1, pcieGen4),
-    10,
-    "HexiScale's rented hosts (arXiv 2409.01143): PCIe 4.0 x16, Ethernet; peer access off costs more than these figures show",
-  ),
-  row(
-    "pcie-8x-rtx4090",
-    "rtx4090",
-    cards(8, 1, pcieGen4),
-    10,
-    "HexiScale's rented hosts (arXiv 2409.01143): PCIe 4.0 x16, Ethernet; peer access off costs more than these figures show",
-  ),
-  row(
-    "pcie-8x-a6000",
-    "a6000",
-    cards(8, 1, pcieGen4),
-    100,
-    "Eight cards on the root ports of two sockets, PCIe 4.0 x16",
-  ),
+  ...nvidiaHosts,
   row(
     "frontier",
     "mi250x",
@@ -262,11 +41,54 @@ export const hosts: readonly Host[] = [
     "AMD Instinct MI300X platform datasheet: one Infinity Fabric link a pair, a NIC beside each GPU",
   ),
   row(
+    "mi325x-8",
+    "mi325x",
+    mesh(8, allPairs(8), "xgmi", 64, pcieGen5),
+    400,
+    "AMD Instinct MI325X platform datasheet: one Infinity Fabric link a pair, a NIC beside each GPU",
+  ),
+  row(
+    "mi350x-8",
+    "mi350x",
+    mesh(8, allPairs(8), "xgmi", 76.8, pcieGen5),
+    400,
+    "AMD Instinct MI350X platform datasheet: one Infinity Fabric link a pair, a NIC beside each GPU",
+  ),
+  row(
+    "mi355x-8",
+    "mi355x",
+    mesh(8, allPairs(8), "xgmi", 76.8, pcieGen5),
+    400,
+    "AMD Instinct MI355X platform datasheet: one Infinity Fabric link a pair, a NIC beside each GPU",
+  ),
+  row(
     "max1550-4",
     "max1550",
     max1550Interior(),
     200,
     "LRZ: SuperMUC-NG Phase 2, 4 x Max 1550 and 2 x HDR a node; tile to tile as ALCF measured on Aurora; two Xe Links a pair follow from eight a tile",
+  ),
+  row(
+    "gaudi2-8",
+    "gaudi2",
+    gaudiInterior(37.5, pcieGen4),
+    300,
+    "Intel Gaudi documentation, HLS-Gaudi2 server: 3 x 100 Gbit/s Ethernet a pair, and 3 out of the host from each device",
+  ),
+  row(
+    "gaudi3-8",
+    "gaudi3",
+    gaudiInterior(75, pcieGen5),
+    600,
+    "Intel Gaudi 3 white paper, HLB-325 baseboard: 3 x 200 Gbit/s Ethernet a pair, and 3 out of the host from each device",
+  ),
+  row(
+    "tpu-v3",
+    "tpu-v3",
+    mesh(4, square, "ici", 70, pcieGen3),
+    25,
+    "Google Cloud TPU v3 documentation: four chips a host, 1,024 on one torus; the network's share is an assumption: the v5e's",
+    256,
   ),
   row(
     "tpu-v4",
@@ -291,6 +113,22 @@ export const hosts: readonly Host[] = [
     50,
     "Google Cloud TPU v5p documentation: four chips a host, 8,960 on one torus",
     2240,
+  ),
+  row(
+    "tpu-v6e",
+    "tpu-v6e",
+    mesh(8, twoByFour, "ici", 100, pcieGen5),
+    100,
+    "Google Cloud TPU v6e documentation: eight chips and four ports of 200 Gbit/s a host, 256 chips on one torus",
+    32,
+  ),
+  row(
+    "tpu-v7",
+    "tpu-v7",
+    mesh(4, square, "ici", 100, pcieGen5),
+    100,
+    "Google Cloud TPU7x documentation: four chips a host, 100 Gbit/s of network each, 9,216 on one torus",
+    2304,
   ),
   {
     ...cpuHost({ cores: 8, peak: TFLOPS(0.096), memory: GiB(32), memoryBandwidth: GBps(40) }),

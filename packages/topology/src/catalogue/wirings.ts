@@ -2,7 +2,7 @@
 import { GBps } from "@trireme/core";
 import type { Interior, Part, Wire } from "../interior.ts";
 import { type Link, type LinkKind, defineLink } from "../link.ts";
-import { box, pcieGen3, pcieGen4, pcieGen5, socketLink } from "./box.ts";
+import { allPairs, box, laneLatency, pcieGen3, pcieGen4, pcieGen5, socketLink } from "./box.ts";
 
 /** Eight accelerators on one switch, `gigabytes` GB/s each, a NIC beside each. */
 export function hgx(gigabytes: number, pcie: number, pcieSwitches: number): Interior {
@@ -74,6 +74,10 @@ export const square: [number, number, number][] = [
   [2, 3, 1],
   [0, 2, 1],
 ];
+/** Four cards on each of two bridges. */
+export const fours: [number, number, number][] = [0, 4].flatMap((first) =>
+  allPairs(4).map(([a, b, cables]): [number, number, number] => [first + a, first + b, cables]),
+);
 /** Eight chips of a v5e host, two rows of four. */
 export const twoByFour: [number, number, number][] = [
   [0, 4, 1],
@@ -148,4 +152,26 @@ export function max1550Interior(): Interior {
   const inside = defineLink("xelink", GBps(196));
   const packages = [0, 2, 4, 6].map((a): Wire => ({ a, b: a + 1, link: inside }));
   return { parts: base.parts, wires: [...base.wires, ...packages] };
+}
+
+/**
+ * Eight Gaudis: three Ethernet ports between any two (`gigabytes` GB/s a pair and direction), and three more out of the
+ * host, on the device itself (Gaudi documentation, HLS-2 and HLS-3); a socket for four of them.
+ */
+export function gaudiInterior(gigabytes: number, pcie: number): Interior {
+  const roce = defineLink("roce", GBps(gigabytes));
+  const devices = [0, 1, 2, 3, 4, 5, 6, 7];
+  const parts: Part[] = [
+    ...devices.map((i): Part => ({ kind: "accelerator", name: `accelerator${i}` })),
+    ...devices.map((i): Part => ({ kind: "nic", name: `nic${i}` })),
+    ...[0, 1].map((i): Part => ({ kind: "numa", name: `numa${i}` })),
+  ];
+  const lane = defineLink("pcie", pcie, laneLatency);
+  const wires: Wire[] = [
+    ...allPairs(8).map(([a, b]): Wire => ({ a, b, link: roce })),
+    ...devices.map((i): Wire => ({ a: i, b: 8 + i, link: { ...roce, latency: 0 } })),
+    ...devices.map((i): Wire => ({ a: i, b: 16 + Math.floor(i / 4), link: lane })),
+    { a: 16, b: 17, link: socketLink },
+  ];
+  return { parts, wires };
 }
