@@ -27,7 +27,8 @@ export function adoptParents(first: Timeline, second: Timeline, match: Int32Arra
       const parent = back[first.parents[e]!]!;
       if (parent >= 0) own.push(parent);
     }
-    parents.push(...own.sort((a, b) => a - b));
+    // One by one: a barrier has as many as there are ranks.
+    for (const parent of own.sort((a, b) => a - b)) parents.push(parent);
   }
   parentsAt[second.length] = parents.length;
   const adopted = { ...second, parentsAt, parents: Uint32Array.from(parents) };

@@ -53,8 +53,11 @@ export class TimelineBuilder {
     if (!Number.isInteger(ranks) || ranks < 0 || ranks > limit) {
       throw new TriremeError("SPAN", `${ranks} ranks: give an integer in 0..2^31`);
     }
+    if (!Number.isInteger(capacity) || capacity < 0 || capacity > limit) {
+      throw new TriremeError("SPAN", `capacity ${capacity}: give an integer in 0..2^31`);
+    }
     this.#ranks = ranks;
-    this.#capacity = Math.max(1, Math.ceil(capacity));
+    this.#capacity = Math.max(1, capacity);
     const n = this.#capacity;
     this.#rank = new Int32Array(n);
     this.#lane = new Uint8Array(n);

@@ -30,8 +30,8 @@ export interface Clock {
 /**
  * The clocks of all hosts that messages in both ways connect, directly or through others, to the
  * reference (the lowest host when left out). Hosts that are not reached have no entry.
- * @throws TriremeError `CLOCK` when a time is not finite, or when messages contradict each other:
- * no steady clocks let all of them arrive after they were sent.
+ * @throws TriremeError `CLOCK` when a time is not finite, a host no integer of at least 0, or when
+ * messages contradict each other: no steady clocks let all of them arrive after they were sent.
  */
 export function alignClocks(
   messages: Iterable<ClockMessage>,
@@ -43,6 +43,12 @@ export function alignClocks(
   >();
   let lowest = Infinity;
   for (const { from, to, sent, received } of messages) {
+    if (!(Number.isSafeInteger(from) && Number.isSafeInteger(to) && Math.min(from, to) >= 0)) {
+      throw new TriremeError(
+        "CLOCK",
+        `message from host ${from} to host ${to}: hosts are integers of at least 0`,
+      );
+    }
     if (!Number.isFinite(received - sent)) {
       throw new TriremeError(
         "CLOCK",
@@ -71,7 +77,8 @@ export function alignClocks(
       }
       return { a, b, clock: { offset: gap.offset, drift: gap.drift, uncertainty: gap.half } };
     });
-  return spread(links, options.reference ?? lowest);
+  const { reference = lowest } = options;
+  return reference === Infinity ? new Map() : spread(links, reference);
 }
 
 /** From the reference on along the most certain links (Prim's algorithm). */

@@ -5,7 +5,7 @@
  * What each undoing saves is what the cause has cost; what is left is another order of things. So
  * the causes add up to the difference whatever the timelines are.
  */
-import type { Seconds } from "@trireme/core";
+import { type Seconds, TriremeError } from "@trireme/core";
 import { adoptParents } from "./adopt-parents.ts";
 import { criticalPath } from "./critical-path.ts";
 import { type DependencyGraph, dependencyGraph, replayEnds } from "./dependency-graph.ts";
@@ -74,13 +74,17 @@ const categoryOfKind: readonly Category[] = spanKinds.map((kind) => categoryOf(k
 /**
  * Compares two timelines; spans are the same by rank, kind, action and how often it was done. Where
  * the second has no parents, as measured timelines do, those of the first are taken to hold for it.
- * Throws TriremeError `CYCLE` when the parents of a timeline go round.
+ * Throws TriremeError `CYCLE` when the parents of a timeline go round, `COMPARE` for no count of spans.
  */
 export function compare(
   first: Timeline,
   measured: Timeline,
   options: CompareOptions = {},
 ): Comparison {
+  const { actions = 10 } = options;
+  if (!Number.isInteger(actions) || actions < 0) {
+    throw new TriremeError("COMPARE", `${actions} actions to list: give an integer of at least 0`);
+  }
   const match = matchSpans(first, measured, options.rankOf);
   const second = adoptParents(first, measured, match);
   const a = new Replay(first);
@@ -118,7 +122,7 @@ export function compare(
     matched: match.reduce((count, j) => count + (j >= 0 ? 1 : 0), 0),
     onlyFirst: found.reduce((count, seen) => count + 1 - seen, 0),
     onlySecond: match.reduce((count, j) => count + (j < 0 ? 1 : 0), 0),
-    actions: largestEffects(first, second, match, options.actions ?? 10),
+    actions: largestEffects(first, second, match, actions),
   };
 }
 

@@ -9,8 +9,9 @@ const kinds: ReadonlySet<string> = new Set(spanKinds);
 
 /**
  * The timeline in a Chrome trace, from its text or parsed. A trace of another tool is read as far as
- * it can be: a process is a rank (its number, or the one in its name), a thread whose name begins with
- * a lane is that lane and any other "host", a category that is no kind is "other".
+ * it can be: a process named "rank n" is that rank and any other the lowest that is free, in order of
+ * appearance; a thread whose name begins with a lane is that lane and any other "host"; a category that
+ * is no kind is "other"; arguments that are no step, stage, microbatch or size are passed over.
  * @throws TriremeError `TRACE` when it is no trace.
  */
 export function fromChromeTrace(trace: unknown): Timeline {
@@ -23,18 +24,27 @@ export function fromChromeTrace(trace: unknown): Timeline {
   const own = other["schema"] === "trireme.timeline";
   const seconds = (microseconds: number): number =>
     own ? tickTime(Math.round(microseconds * ticksPerMicrosecond)) : nearest(microseconds);
+  const namedRank = (process: string): number | undefined => {
+    const named = /^rank (\d+)$/.exec(processNames.get(process) ?? "");
+    return named === null ? undefined : Number(named[1]);
+  };
+  const taken = new Set([...processNames.keys()].map(namedRank));
   const ranks = new Map<number | string, number>();
+  let free = 0;
   const rankOf = (process: number | string): number => {
     let rank = ranks.get(process);
     if (rank === undefined) {
-      const named = /^rank (\d+)$/.exec(processNames.get(String(process)) ?? "");
-      rank = named === null ? ranks.size : Number(named[1]);
+      rank = namedRank(String(process));
+      if (rank === undefined) {
+        while (taken.has(free)) free++;
+        rank = free++;
+      }
       ranks.set(process, rank);
     }
     return rank;
   };
   for (const slice of slices) {
-    const { args } = slice;
+    const args = own ? slice.args : fitting(slice.args);
     builder.add({
       rank: rankOf(slice.process),
       lane: laneOf(threadNames.get(`${slice.process} ${slice.thread}`) ?? ""),
@@ -49,10 +59,28 @@ export function fromChromeTrace(trace: unknown): Timeline {
       flops: numberOf(args["flops"]),
     });
   }
-  slices.forEach((slice, i) => {
-    for (const parent of parentsOf(slice)) builder.link(i, parent);
-  });
+  // Positions of events are what ours writes; what others call parents is their own.
+  if (own) {
+    slices.forEach((slice, i) => {
+      for (const parent of parentsOf(slice)) builder.link(i, parent);
+    });
+  }
   return builder.finish();
+}
+
+/** Of arguments that another tool wrote, those that a span can have. */
+function fitting(args: Slice["args"]): Slice["args"] {
+  const counts = ["step", "stage", "microbatch"];
+  return Object.fromEntries(
+    [...counts, "bytes", "flops"].flatMap((name) => {
+      const value = numberOf(args[name]);
+      const fits =
+        value !== undefined &&
+        value >= 0 &&
+        (!counts.includes(name) || (Number.isInteger(value) && value < 2 ** 31));
+      return fits ? [[name, value]] : [];
+    }),
+  );
 }
 
 function parentsOf({ args }: Slice): number[] {

@@ -15,6 +15,8 @@ export class LaunchContext {
   readonly #byCorrelation = new Map<number, Slice>();
   /** Starts, ends and numbers of "ProfilerStep#n", by start. */
   readonly #steps: { readonly start: number; readonly end: number; readonly step: number }[] = [];
+  /** By step: the last end up to it. */
+  readonly #reach: Float64Array;
 
   constructor(slices: readonly Slice[]) {
     const threads = new Map<string, Slice[]>();
@@ -34,6 +36,8 @@ export class LaunchContext {
         this.#steps.push({ start: slice.start, end: slice.end, step: Number(step[1]) });
     }
     this.#steps.sort((a, b) => a.start - b.start);
+    let reach = -Infinity;
+    this.#reach = Float64Array.from(this.#steps, ({ end }) => (reach = Math.max(reach, end)));
     for (const thread of threads.values()) this.#nest(thread);
   }
 
@@ -55,9 +59,18 @@ export class LaunchContext {
     return (launch === undefined ? undefined : this.#phases.get(launch)) ?? "forward";
   }
 
-  /** The profiler's step in which something started; undefined outside of all. */
+  /** The profiler's step in which something started, of several the innermost; undefined outside of all. */
   stepOf({ start }: Slice): number | undefined {
-    return this.#steps.find((each) => each.start <= start && start < each.end)?.step;
+    let [low, high] = [0, this.#steps.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#steps[middle]!.start <= start) low = middle + 1;
+      else high = middle;
+    }
+    for (let k = low - 1; k >= 0 && this.#reach[k]! > start; k--) {
+      if (start < this.#steps[k]!.end) return this.#steps[k]!.step;
+    }
+    return undefined;
   }
 
   /**

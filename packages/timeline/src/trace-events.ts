@@ -14,7 +14,10 @@ export interface Slice {
 
 /** What a trace file holds. */
 export interface TraceEvents {
-  /** In the order of the file; a begin and its end stand where the begin does. */
+  /**
+   * In the order of the file; a begin and its end stand where the begin does. What has begun and does
+   * not end lasts to the last end in the trace.
+   */
   readonly slices: readonly Slice[];
   /** Names by process, and by process and thread with a blank between. */
   readonly processNames: ReadonlyMap<string, string>;
@@ -54,7 +57,7 @@ export function readTraceEvents(trace: unknown): TraceEvents {
         break;
       case "X": {
         const start = time(event["ts"], "ts", at);
-        const end = start + time(event["dur"] ?? 0, "dur", at);
+        const end = ending(start, start + time(event["dur"] ?? 0, "dur", at), at);
         slices.push({
           name: text(event["name"]),
           category: text(event["cat"]),
@@ -89,7 +92,7 @@ export function readTraceEvents(trace: unknown): TraceEvents {
           throw new TriremeError("TRACE", `event ${at} ends what has not begun`);
         slices[begun.at] = {
           ...begun.slice,
-          end: time(event["ts"], "ts", at),
+          end: ending(begun.slice.start, time(event["ts"], "ts", at), at),
           args: { ...begun.slice.args, ...args },
         };
         break;
@@ -98,7 +101,16 @@ export function readTraceEvents(trace: unknown): TraceEvents {
       // Flows, counters, instants: nothing that takes time.
     }
   });
+  const last = slices.reduce((end, slice) => Math.max(end, slice.end), -Infinity);
+  for (const stack of open.values()) {
+    for (const { at, slice } of stack) slices[at] = { ...slice, end: last };
+  }
   return { slices, processNames, threadNames, header };
+}
+
+function ending(start: number, end: number, at: number): number {
+  if (end >= start) return end;
+  throw new TriremeError("TRACE", `event ${at} ends at ${end} us, before its start at ${start} us`);
 }
 
 /** Whether a value is an object with named fields. */
@@ -112,10 +124,19 @@ export function numberOf(value: unknown): number | undefined {
   return typeof n === "number" && Number.isFinite(n) ? n : undefined;
 }
 
+/** A byte order mark is dropped, and an array may lack its end: the format allows it, for runs that die. */
 function parse(json: string): unknown {
+  const body = json.startsWith("\ufeff") ? json.slice(1) : json;
   try {
-    return JSON.parse(json);
+    return JSON.parse(body);
   } catch (cause) {
+    if (/^\s*\[/.test(body) && /[,}]\s*$/.test(body)) {
+      try {
+        return JSON.parse(`${body.replace(/,\s*$/, "")}]`);
+      } catch {
+        // It lacks more than its end: the first error tells.
+      }
+    }
     throw new TriremeError("TRACE", `the trace is no JSON: ${String(cause)}`, { cause });
   }
 }

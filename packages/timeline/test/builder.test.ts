@@ -94,3 +94,12 @@ test("spans that cannot be are refused with the offending values", () => {
   expect(() => new TimelineBuilder({ ranks: -1 })).toThrow("-1 ranks");
   expect(() => span(builder.finish(), 1)).toThrow("span 1 of a timeline of 1");
 });
+
+test("a capacity that is no count is refused: columns would have no room, and never grow", () => {
+  for (const capacity of [NaN, -1, 1.5, Infinity]) {
+    expect(() => new TimelineBuilder({ capacity })).toThrow(
+      `capacity ${capacity}: give an integer in 0..2^31`,
+    );
+  }
+  expect(new TimelineBuilder({ capacity: 0 }).finish().length).toBe(0);
+});

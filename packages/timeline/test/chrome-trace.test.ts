@@ -176,7 +176,63 @@ test("a trace of another tool is read with begin and end events, ranks by proces
   ]);
 });
 
+test("a process without a rank in its name gets a number that no named one has", () => {
+  const t = fromChromeTrace([
+    { ph: "X", name: "a", pid: 7, tid: 1, ts: 0, dur: 1 },
+    { ph: "X", name: "b", pid: 8, tid: 1, ts: 0, dur: 1 },
+    { ph: "X", name: "c", pid: 9, tid: 1, ts: 0, dur: 1 },
+    { ph: "M", name: "process_name", pid: 8, args: { name: "rank 0" } },
+  ]);
+  expect([...spans(t)].map(({ action, rank }) => [action, rank])).toEqual([
+    ["a", 1],
+    ["b", 0],
+    ["c", 2],
+  ]);
+});
+
+test("arguments of another tool that are no step, size or span of ours are passed over", () => {
+  const args = {
+    step: 1.5,
+    stage: -2,
+    microbatch: "x",
+    bytes: -1,
+    flops: 7,
+    parents: [0, 99, "p"],
+  };
+  const t = fromChromeTrace([{ ph: "X", name: "a", pid: 0, tid: 0, ts: 0, dur: 1, args }]);
+  expect([...spans(t)]).toMatchObject([
+    { step: -1, stage: -1, microbatch: -1, bytes: 0, flops: 7, parents: [] },
+  ]);
+});
+
+test("what has begun and not ended, as where a run died, lasts to the end of the trace", () => {
+  const t = fromChromeTrace([
+    { ph: "B", name: "step", pid: 0, tid: 1, ts: 1 },
+    { ph: "B", name: "inside", pid: 0, tid: 1, ts: 2 },
+    { ph: "X", name: "other", pid: 0, tid: 2, ts: 3, dur: 6 },
+  ]);
+  expect([...t.end]).toEqual([9e-6, 9e-6, 9e-6]);
+});
+
+test("a byte order mark, and an array without its end as the format allows, are read", () => {
+  const event = JSON.stringify({ ph: "X", name: "a", pid: 0, tid: 0, ts: 0, dur: 1 });
+  for (const text of [`\ufeff[${event}]`, `[${event},\n`, `[\n${event}\n`]) {
+    expect(fromChromeTrace(text).length).toBe(1);
+  }
+  expect(() => fromChromeTrace(`[${event}, {"ph"`)).toThrow("the trace is no JSON");
+});
+
 test("what is no trace is refused with the place", () => {
+  const event = { ph: "X", name: "a", pid: 0, tid: 0, ts: 5 };
+  expect(() => fromChromeTrace([event, { ...event, dur: -2 }])).toThrow(
+    "event 1 ends at 3 us, before its start at 5 us",
+  );
+  expect(() =>
+    fromChromeTrace([
+      { ...event, ph: "B" },
+      { ...event, ph: "E", ts: 4 },
+    ]),
+  ).toThrow("event 1 ends at 4 us, before its start at 5 us");
   expect(() => fromChromeTrace("{")).toThrow("the trace is no JSON");
   expect(() => fromChromeTrace({})).toThrow("an object with traceEvents");
   expect(() => fromChromeTrace([3])).toThrow("event 0 is no object");

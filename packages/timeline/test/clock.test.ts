@@ -134,3 +134,13 @@ test("hosts that only one way or nothing connects have no clock; contradictions 
   expect(() => alignClocks(impossible)).toThrow("hosts 0 and 1 arrive 2 s before they are sent");
   expect(() => alignClocks([{ ...one, sent: Number.NaN }])).toThrow("must be finite");
 });
+
+test("no messages give no clock, and hosts have numbers", () => {
+  expect(alignClocks([]).size).toBe(0);
+  expect([...alignClocks([], { reference: 3 }).keys()]).toEqual([3]);
+  for (const host of [NaN, -1, 0.5]) {
+    expect(() => alignClocks([{ from: host, to: 1, sent: 0, received: 1 }])).toThrow(
+      `message from host ${host} to host 1: hosts are integers of at least 0`,
+    );
+  }
+});

@@ -155,3 +155,12 @@ test("spans are matched by rank, kind, action and turn, ranks alike by their rep
   expect([...matchSpans(t([0]), t([1, 0]))]).toEqual([-1, -1, 0, 1]);
   expect([...matchSpans(t([0]), t([1, 0]), () => 0)]).toEqual([0, 1, 0, 1]);
 });
+
+test("the number of spans to list is a count", () => {
+  for (const actions of [NaN, -1, 0.5]) {
+    expect(() => compare(pipeline(), pipeline(), { actions })).toThrow(
+      `${actions} actions to list: give an integer of at least 0`,
+    );
+  }
+  expect(compare(pipeline(), pipeline(), { actions: 0 }).actions).toEqual([]);
+});

@@ -66,6 +66,19 @@ test("a writer goes on after a file that it reads back", () => {
   expect(statistics(both).makespan).toBe(18);
 });
 
+test("a writer goes on only after what a file has, whose names are numbered as they come", () => {
+  const t = new TimelineBuilder();
+  t.actionCode("never used");
+  t.add({ rank: 0, lane: "compute", kind: "forward", action: "f", start: 0, end: 1 });
+  const written = t.finish();
+  expect(() => new TimelineEncoder(written)).toThrow(
+    'action 0 is "never used", but the first that a file of these spans has is "f"; give what decodeTimeline reads of the file',
+  );
+  const more = new TimelineEncoder(decodeTimeline(encodeTimeline(written))).push(written);
+  const both = decodeTimeline(Buffer.concat([encodeTimeline(written), more]));
+  expect([0, 1].map((i) => span(both, i).action)).toEqual(["f", "f"]);
+});
+
 /** Many ranks of a long run: times as simulated, parents across blocks. */
 function long(spans: number): Timeline {
   const t = new TimelineBuilder({ capacity: spans });

@@ -96,3 +96,23 @@ test("with the host asked for, its calls stand beside the kernels on a lane of t
   expect(statistics(timeline).byLane.host?.spans).toBe(5);
   expect(fromKineto([], { rank: 5 })).toMatchObject({ rank: 5, ranks: 1, host: "" });
 });
+
+test("a call belongs to the step that it started in, of a thousand, and outside of all to none", () => {
+  const traceEvents = Array.from({ length: 1000 }, (_, n) => [
+    {
+      ph: "X",
+      cat: "user_annotation",
+      name: `ProfilerStep#${n}`,
+      pid: 1,
+      tid: 1,
+      ts: 100 * n,
+      dur: 90,
+    },
+    { ph: "X", cat: "cpu_op", name: "inside", pid: 1, tid: 1, ts: 100 * n + 50, dur: 1 },
+    { ph: "X", cat: "cpu_op", name: "between", pid: 1, tid: 1, ts: 100 * n + 95, dur: 1 },
+  ]).flat();
+  const { timeline } = fromKineto({ traceEvents });
+  for (const { action, step, start } of spans(timeline)) {
+    expect(step).toBe(action === "between" ? -1 : Math.floor(start / 100e-6 + 1e-6));
+  }
+});

@@ -147,3 +147,16 @@ test("what is no trace is refused, and an empty one is empty", async () => {
     contents(pipeline(1)),
   );
 });
+
+test("a thousand messages at once on one lane stay on their rank", async () => {
+  const t = new TimelineBuilder({ ranks: 4 });
+  for (let i = 0; i < 1000; i++) {
+    const [start, end] = [i / 1000, (10_000 + i) / 1000];
+    t.add({ rank: 0, lane: "inter", kind: "send", action: `s${i}`, start, end });
+  }
+  t.add({ rank: 1, lane: "intra", kind: "send", action: "other", start: 0.5, end: 20 });
+  const back = await fromPerfetto(await toPerfetto(t.finish()));
+  expect(contents(back)).toEqual(contents(t.finish()));
+  // Ranks that did nothing are ranks too.
+  expect(back.ranks).toBe(4);
+});

@@ -142,6 +142,7 @@ export class TimelineDecoder {
     for (let i = 0; i < n; i++) {
       for (let k = 0; k < counts[i]!; k++) {
         const parent = first + i - r.signed();
+        if (parent === first + i) throw new RangeError(`span ${i} has itself as parent`);
         if (parent < 0) throw new RangeError(`span ${i} has the parent ${parent}`);
         this.#links.push(first + i, parent);
       }

@@ -20,11 +20,26 @@ export class TimelineEncoder {
   #spans = 0;
   #started = false;
 
-  /** @param written What the file holds already, to go on after it; the file begins when left out. */
+  /**
+   * @param written What the file holds already, as `decodeTimeline` reads it, to go on after it; the
+   * file begins when left out, as it must be for a file of 0 bytes, which lacks even its header.
+   * @throws TriremeError `TIMELINE_FILE` when its names are not in order of their first spans: a file
+   * numbers them so, and others would be taken for them.
+   */
   constructor(written?: Timeline) {
     if (written === undefined) return;
     this.#started = true;
     this.#spans = written.length;
+    let known = 0;
+    for (let i = 0; i < written.length; i++) {
+      if (written.action[i]! > known) {
+        throw new TriremeError(
+          "TIMELINE_FILE",
+          `action ${known} is ${JSON.stringify(written.actions[known])}, but the ${known === 0 ? "first" : "next"} that a file of these spans has is ${JSON.stringify(written.actions[written.action[i]!])}; give what decodeTimeline reads of the file`,
+        );
+      }
+      if (written.action[i] === known) known++;
+    }
     for (const name of written.actions) this.#names.set(name, this.#names.size);
   }
 

@@ -61,7 +61,10 @@ export async function fromPerfetto(bytes: Uint8Array): Promise<Timeline> {
   }
   const order = slices.sort((a, b) => a.place - b.place);
   const index = new Map(order.map(({ place }, i) => [place, i]));
-  const builder = new TimelineBuilder({ capacity: order.length });
+  const builder = new TimelineBuilder({
+    capacity: order.length,
+    ranks: [...ranks.values()].reduce((most, rank) => Math.max(most, rank + 1), 0),
+  });
   for (const { span } of order) builder.add(span);
   order.forEach(({ parents }, i) => {
     for (const parent of parents) {
@@ -81,7 +84,7 @@ function readDescriptor(
   const process = descriptor["process"];
   if (isRecord(process)) {
     const named = /^rank (\d+)$/.exec(String(process["processName"]));
-    ranks.set(id, named === null ? ranks.size : Number(named[1]));
+    if (named !== null) ranks.set(id, Number(named[1]));
     return;
   }
   const rank = ranks.get(String(descriptor["parentUuid"]));

@@ -12,8 +12,8 @@ import { type Schema, eventType, loadSchema } from "./schema.ts";
 
 /** All packets of a trace are of one writer, whose number only has to be above 0. */
 const sequence = { trustedPacketSequenceId: 1 };
-/** Tracks of a rank: 0 the process, then its counters, then its lanes. */
-const tracksPerRank = 4096;
+/** Numbers of a rank's tracks: 0 the process, then its two counters, then its lanes. */
+const firstLane = 3;
 
 /**
  * The bytes of the trace, to be opened at ui.perfetto.dev. Times are rounded to nanoseconds; when some
@@ -53,8 +53,12 @@ function* packets(t: Timeline, schema: Schema): Generator<Message> {
   const packetType = schema.message("TracePacket");
   const packet = (fields: Record<string, unknown>): Message =>
     schema.library.create(packetType, { ...sequence, ...fields });
+  // As many for each rank as the one with the most spans at once needs.
+  const tracksPerRank = BigInt(
+    threads.reduce((most, { id }) => Math.max(most, id), 0) + firstLane + 1,
+  );
   const uuid = (rank: number, track: number): bigint =>
-    BigInt(rank) * BigInt(tracksPerRank) + BigInt(track + 1);
+    BigInt(rank) * tracksPerRank + BigInt(track + 1);
 
   let [lastRank, processes] = [-1, 0];
   for (const { rank, lane, depth, id } of threads) {
@@ -66,20 +70,25 @@ function* packets(t: Timeline, schema: Schema): Generator<Message> {
     }
     const name = depth === 0 ? lanes[lane]! : `${lanes[lane]!} ${depth + 1}`;
     yield packet({
-      trackDescriptor: { uuid: uuid(rank, 3 + id), parentUuid: uuid(rank, 0), name },
+      trackDescriptor: { uuid: uuid(rank, firstLane + id), parentUuid: uuid(rank, 0), name },
     });
+  }
+  // Of ranks that do nothing the last tells how many there are.
+  if (lastRank < t.ranks - 1) {
+    const process = { pid: ++processes, processName: `rank ${t.ranks - 1}` };
+    yield packet({ trackDescriptor: { uuid: uuid(t.ranks - 1, 0), process } });
   }
 
   const flows = crossRankFlows(t, start);
   const close = (i: number): Message =>
     packet({
       timestamp: BigInt(end[i]!),
-      trackEvent: { type: eventType.end, trackUuid: uuid(t.rank[i]!, 3 + thread[i]!) },
+      trackEvent: { type: eventType.end, trackUuid: uuid(t.rank[i]!, firstLane + thread[i]!) },
     });
   // Track by track, and there as a stack: what ends does so before what starts at the same time.
   const open = new Map<bigint, number[]>();
   for (const i of order) {
-    const trackUuid = uuid(t.rank[i]!, 3 + thread[i]!);
+    const trackUuid = uuid(t.rank[i]!, firstLane + thread[i]!);
     let stack = open.get(trackUuid);
     if (stack === undefined) open.set(trackUuid, (stack = []));
     while (stack.length > 0 && end[stack[stack.length - 1]!]! <= start[i]!)
