@@ -1,6 +1,6 @@
 /** How many tokens an expert takes at most. */
 import { TriremeError } from "@trireme/core";
-import { requireInteger, requireNumber } from "./shape.ts";
+import { requireInteger, requireLength, requireNumber } from "./shape.ts";
 
 /** Capacity of one expert. */
 export interface CapacityOptions {
@@ -39,7 +39,11 @@ export function adaptiveCapacity(counts: ArrayLike<number>, o: CapacityOptions):
   }
   const fixed = expertCapacity({ ...o, factor: Math.abs(o.factor) });
   if (o.factor > 0) return fixed;
+  requireLength("counts", counts, o.experts, `${o.experts} experts`);
   let needed = o.minimum ?? 0;
-  for (let e = 0; e < counts.length; e++) needed = Math.max(needed, counts[e]!);
+  for (let e = 0; e < counts.length; e++) {
+    requireInteger(`count of expert ${e}`, counts[e]!, 0);
+    needed = Math.max(needed, counts[e]!);
+  }
   return o.factor === 0 ? needed : Math.min(needed, fixed);
 }

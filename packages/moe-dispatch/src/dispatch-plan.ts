@@ -61,7 +61,8 @@ export interface DispatchPlan {
   readonly expertRows: Int32Array;
 }
 
-const rowLimit = 2 ** 31 - 1;
+/** Rows that a plan's 32-bit columns can name. */
+export const rowLimit: number = 2 ** 31 - 1;
 
 /** Plans the dispatch of all ranks' tokens. */
 export function planDispatch(o: DispatchOptions): DispatchPlan {
@@ -225,7 +226,8 @@ function checkCapacity(counts: Int32Array, experts: number, capacity: number): v
   }
 }
 
-function checkRows(rows: number): void {
+/** Throws where a plan needs more rows than its columns can name. */
+export function checkRows(rows: number): void {
   if (rows <= rowLimit) return;
   throw new TriremeError(
     "MOE_ROWS",

@@ -7,6 +7,7 @@
  *
  * Slots are added in order of choice, so sums are the same whatever the number of ranks.
  */
+import { TriremeError } from "@trireme/core";
 import type { DispatchPlan } from "./dispatch-plan.ts";
 import { type Floats, floatsLike } from "./routing.ts";
 import { requireInteger, requireLength } from "./shape.ts";
@@ -23,10 +24,12 @@ export function dispatchRows(plan: DispatchPlan, x: Floats, hidden: number): Flo
  */
 export function gatherRows(source: Floats, hidden: number, index: Int32Array, divide = 1): Floats {
   requireInteger("hidden", hidden, 1);
+  requireInteger("divide", divide, 1);
   const out = floatsLike(source, index.length * hidden);
   for (let i = 0; i < index.length; i++) {
     if (index[i]! < 0) continue;
     const from = Math.floor(index[i]! / divide) * hidden;
+    if (from + hidden > source.length) throw noRow(index, i, divide, source.length / hidden);
     const to = i * hidden;
     for (let c = 0; c < hidden; c++) out[to + c] = source[from + c]!;
   }
@@ -104,4 +107,11 @@ function checkExpertRows(plan: DispatchPlan, name: string, y: Floats, hidden: nu
 
 function checkSlots(plan: DispatchPlan, name: string, weights: Floats): void {
   requireLength(name, weights, plan.expertRows.length, `${plan.tokens} tokens x top-${plan.topK}`);
+}
+
+function noRow(index: Int32Array, i: number, divide: number, rows: number): TriremeError {
+  return new TriremeError(
+    "MOE_SHAPE",
+    `index ${i} is ${index[i]}, row ${Math.floor(index[i]! / divide)} of a source that has ${Math.floor(rows)}; rows are counted from 0, and -1 is none`,
+  );
 }

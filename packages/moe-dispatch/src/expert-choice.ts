@@ -3,11 +3,9 @@
  * it highest, c = T·capacityFactor/E, so that load is equal by construction. A token may end with no
  * expert or with many. Not causal: a token's experts depend on later tokens.
  */
-import { TriremeError } from "@trireme/core";
 import { softmaxScores } from "./scores.ts";
-import { type Floats, type Routing, floatsLike, tokensOf } from "./routing.ts";
+import { type Floats, type Routing, floatsLike, requireRow, tokensOf } from "./routing.ts";
 import { requireLength, requireNumber } from "./shape.ts";
-import { selectTopK } from "./top-k.ts";
 
 /** How many tokens an expert takes. */
 export interface ExpertChoiceOptions {
@@ -21,21 +19,25 @@ export interface ExpertChoiceOptions {
 /**
  * Routes `logits` [T, E] by the experts' choice; the weights are the softmax over all experts. The
  * routing's `topK` is the most experts that any token got; a token's experts are in ascending order.
- * Its gradient: `routeGradient` with `scoring: "softmax-before"`.
+ * Its gradient: `routeGradient` with `scoring: "softmax-before"`. O(E·T log T). A logit of −∞ masks an
+ * expert; NaN and +∞ throw.
  */
 export function expertChoice(logits: Floats, o: ExpertChoiceOptions): Routing {
   const { experts, padding } = o;
   const tokens = tokensOf(logits, experts);
   requireNumber("capacityFactor", o.capacityFactor, 0);
   if (padding !== undefined) requireLength("padding", padding, tokens, `${tokens} tokens`);
+  for (let t = 0; t < tokens; t++) {
+    if (padding === undefined || padding[t] === 0) requireRow(logits, t * experts, experts);
+  }
   const scores = softmaxScores(logits, experts, padding);
   let real = tokens;
   if (padding !== undefined) for (const p of padding) if (p !== 0) real--;
   const each = Math.min(real, Math.floor((real * o.capacityFactor) / experts));
 
   const column = new Float64Array(tokens);
-  const taken = new Int32Array(each * experts);
-  const kept = new Float64Array(each);
+  const sorted = new Float64Array(tokens);
+  const taken = new Int32Array(each * experts).fill(-1);
   const degree = new Int32Array(tokens);
   for (let e = 0; e < experts; e++) {
     for (let t = 0; t < tokens; t++) {
@@ -43,13 +45,8 @@ export function expertChoice(logits: Floats, o: ExpertChoiceOptions): Routing {
         (padding !== undefined && padding[t] !== 0) || logits[t * experts + e] === -Infinity;
       column[t] = masked ? -Infinity : scores[t * experts + e]!;
     }
-    const found = selectTopK(column, 0, tokens, each, taken, e * each, kept);
-    if (found < 0) {
-      throw new TriremeError(
-        "MOE_NOT_FINITE",
-        `expert ${e} has a score that is not finite; logits must be finite, or -Infinity to mask`,
-      );
-    }
+    if (each === 0) continue;
+    const found = largest(column, sorted, taken.subarray(e * each, (e + 1) * each));
     for (let i = 0; i < found; i++) degree[taken[e * each + i]!]!++;
   }
 
@@ -66,4 +63,23 @@ export function expertChoice(logits: Floats, o: ExpertChoiceOptions): Routing {
     weights[slot] = scores[t * experts + e]!;
   }
   return { tokens, experts, topK, expertIds, weights };
+}
+
+/**
+ * Places of as many of the largest values as `into` holds, ascending; of equal ones the first. −∞ is
+ * never taken. Gives how many there are. A value to compare with, found by sorting: an expert takes
+ * thousands of tokens, too many to be kept in order one by one.
+ */
+function largest(values: Float64Array, scratch: Float64Array, into: Int32Array): number {
+  scratch.set(values);
+  scratch.sort();
+  const least = scratch[scratch.length - into.length]!;
+  let equals = into.length;
+  for (let i = scratch.length - 1; i >= 0 && scratch[i]! > least; i--) equals--;
+  let found = 0;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value > least || (value === least && value > -Infinity && equals-- > 0)) into[found++] = i;
+  }
+  return found;
 }

@@ -20,6 +20,7 @@ export function hashRoute(vocabularyIds: ArrayLike<number>, o: HashRouteOptions)
   const tokens = vocabularyIds.length;
   requireInteger("experts", experts, 1);
   requireInteger("topK", topK, 1, experts);
+  requireInteger("seed", seed, Number.MIN_SAFE_INTEGER);
   if (padding !== undefined) requireLength("padding", padding, tokens, `${tokens} tokens`);
   const { expertIds, weights } = blank(tokens, topK);
   for (let t = 0; t < tokens; t++) {

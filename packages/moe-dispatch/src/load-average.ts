@@ -1,6 +1,6 @@
 /** Loads over time: what a placement should be made for is where load is going to be, not one batch. */
 import { TriremeError } from "@trireme/core";
-import { requireInteger, requireLength } from "./shape.ts";
+import { requireInteger, requireLength, requireNumber } from "./shape.ts";
 
 /** Exponential moving average of loads, without the pull towards 0 of its first steps. */
 export class LoadAverage {
@@ -21,9 +21,11 @@ export class LoadAverage {
     this.#decay = decay;
   }
 
-  /** Takes in the loads of one step. */
+  /** Takes in the loads of one step, finite and not negative. */
   update(loads: ArrayLike<number>): void {
     requireLength("loads", loads, this.#sums.length, `an average of ${this.#sums.length} loads`);
+    // One that is none would never leave the average again.
+    for (let i = 0; i < loads.length; i++) requireNumber(`load ${i}`, loads[i]!, 0);
     for (let i = 0; i < this.#sums.length; i++) {
       this.#sums[i] = this.#decay * this.#sums[i]! + (1 - this.#decay) * loads[i]!;
     }

@@ -51,10 +51,11 @@ export function loadStatistics(loads: ArrayLike<number>): LoadStatistics {
     mean,
     most,
     least: sorted[0]!,
-    imbalance: total === 0 ? 1 : most / mean,
+    // Rounding of the sums must not leave the bounds: equal loads are 1, 0 and 1.
+    imbalance: total === 0 ? 1 : Math.max(1, most / mean),
     variation: total === 0 ? 0 : Math.sqrt(squares / n) / mean,
-    gini: total === 0 ? 0 : ranked / (n * total),
-    entropy: total === 0 || n === 1 ? 1 : entropy / Math.log(n),
+    gini: total === 0 ? 0 : Math.max(0, ranked / (n * total)),
+    entropy: total === 0 || n === 1 ? 1 : Math.min(1, Math.max(0, entropy / Math.log(n))),
     empty,
   };
 }

@@ -1,7 +1,7 @@
 /** Noise that makes a router explore while it trains; the stream of random numbers is the caller's. */
 import { TriremeError, type Rng } from "@trireme/core";
 import { type Floats, floatsLike } from "./routing.ts";
-import { requireLength } from "./shape.ts";
+import { requireInteger, requireLength } from "./shape.ts";
 
 /** Noisy logits, and the standard normal deviates in them, which the gradient needs. */
 export interface NoisyLogits {
@@ -47,6 +47,7 @@ export function jitterFactors(length: number, epsilon: number, rng: Rng): Float3
       `jitter epsilon is ${epsilon}; it must be in [0, 1), such as 0.01`,
     );
   }
+  requireInteger("length", length, 0);
   const factors = new Float32Array(length);
   for (let i = 0; i < length; i++) factors[i] = 1 + epsilon * (2 * rng.float() - 1);
   return factors;

@@ -34,6 +34,8 @@ export function placeByCost(o: PlaceByCostOptions): CostedPlacement {
   const tolerance = o.tolerance ?? 0.05;
   requireNumber("tolerance", tolerance, 0);
   requireLength("traffic", traffic, layers * ranks * experts, `${layers} x ${ranks} x ${experts}`);
+  // One that is none would swap for ever.
+  for (let i = 0; i < traffic.length; i++) requireNumber(`traffic ${i}`, traffic[i]!, 0);
   const costs = new Float64Array(ranks * ranks);
   for (let from = 0; from < ranks; from++) {
     for (let to = 0; to < ranks; to++) {

@@ -69,6 +69,13 @@ export function definePlacement(o: PlacementOptions): Placement {
   for (let i = 0; i < expertOf.length; i++) {
     const expert = Math.floor(i / replicas) * experts + expertOf[i]!;
     const place = o.replicaOf?.[i] ?? seen[expert]!++;
+    const count = replicaCounts[expert]!;
+    if (place < 0 || place >= count || slotsOf[expert * mostReplicas + place] !== -1) {
+      throw new TriremeError(
+        "MOE_PLACEMENT",
+        `slot ${i % replicas} of layer ${Math.floor(i / replicas)} is replica ${place} of expert ${expertOf[i]}, which has ${count}; its replicas are 0..${count - 1}, each once`,
+      );
+    }
     slotsOf[expert * mostReplicas + place] = i % replicas;
   }
   return { layers, experts, replicas, ranks, expertOf, replicaCounts, mostReplicas, slotsOf };

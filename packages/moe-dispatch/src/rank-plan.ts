@@ -4,7 +4,7 @@
  * plan of `planDispatch`.
  */
 import { TriremeError } from "@trireme/core";
-import { type DispatchPlan, planDispatch } from "./dispatch-plan.ts";
+import { type DispatchPlan, checkRows, planDispatch, rowLimit } from "./dispatch-plan.ts";
 import { requireInteger } from "./shape.ts";
 
 /** What a rank sends. */
@@ -66,7 +66,8 @@ export function planReceive(o: {
   const { counts, ranks, capacity } = o;
   const align = o.align ?? 1;
   requireInteger("ranks", ranks, 1);
-  requireInteger("align", align, 1);
+  requireInteger("align", align, 1, rowLimit);
+  if (capacity !== undefined) requireInteger("capacity", capacity, 0, rowLimit);
   const experts = counts.length / ranks;
   requireInteger(`experts (${counts.length} counts of ${ranks} ranks)`, experts, 1);
   const splits = new Int32Array(ranks);
@@ -76,6 +77,7 @@ export function planReceive(o: {
     splits[Math.floor(b / experts)]! += capacity ?? counts[b]!;
     received += capacity ?? counts[b]!;
   }
+  checkRows(received);
   const expertStarts = new Int32Array(experts + 1);
   const sourceStarts = new Int32Array(experts * (ranks + 1));
   let end = 0;
@@ -87,6 +89,7 @@ export function planReceive(o: {
     }
     sourceStarts[e * (ranks + 1) + ranks] = end;
     end = Math.ceil(end / align) * align;
+    checkRows(end);
   }
   expertStarts[experts] = end;
   const rows = new Int32Array(received);

@@ -9,7 +9,15 @@
 import { exp } from "./exp.ts";
 import { TriremeError } from "@trireme/core";
 import { type GroupLimit, checkGroupLimit, createGroupMask } from "./group-limit.ts";
-import { type Floats, type Routing, floatsLike, tokensOf, unknownExpert } from "./routing.ts";
+import {
+  type Floats,
+  type Routing,
+  floatsLike,
+  notFinite,
+  requireRow,
+  tokensOf,
+  unknownExpert,
+} from "./routing.ts";
 import { requireInteger, requireLength, requireNumber } from "./shape.ts";
 import { selectTopK } from "./top-k.ts";
 
@@ -63,6 +71,13 @@ export function route(logits: Floats, o: RouterOptions): Routing {
   const best = o.groups === undefined ? 0 : checkGroupLimit(o.groups, experts, topK);
   if (bias !== undefined) {
     requireLength("bias", bias, experts, `${experts} experts`);
+    const odd = bias.findIndex((b) => !Number.isFinite(b));
+    if (odd >= 0) {
+      throw new TriremeError(
+        "MOE_NOT_FINITE",
+        `bias of expert ${odd} is ${bias[odd]}; it must be finite, such as 0`,
+      );
+    }
     if (scoring === "softmax-after") {
       throw new TriremeError(
         "MOE_BIAS",
@@ -93,6 +108,8 @@ export function route(logits: Floats, o: RouterOptions): Routing {
     }
     let total = 0;
     if (replay !== undefined) {
+      // Choosing looks at every logit; here only this does.
+      requireRow(logits, row, experts);
       copyChoices(replay, expertIds, at, topK, experts);
     } else if (direct) {
       const found = selectTopK(logits, row, experts, topK, expertIds, at, kept);
@@ -169,15 +186,6 @@ function weigh(
   const factor = scale / total;
   for (let j = 0; j < topK; j++) if (ids[at + j] !== -1) weights[at + j] = scratch[j]! * factor;
   return !Number.isNaN(total);
-}
-
-function notFinite(logits: Floats, row: number, experts: number): TriremeError {
-  let e = 0;
-  while (e < experts - 1 && logits[row + e]! < Infinity) e++;
-  return new TriremeError(
-    "MOE_NOT_FINITE",
-    `token ${row / experts} has logit ${logits[row + e]} at expert ${e}; logits must be finite, or -Infinity to mask an expert`,
-  );
 }
 
 function rowMax(logits: Floats, row: number, experts: number): number {

@@ -58,23 +58,35 @@ export function routingTrace(o: TraceOptions): RoutingTrace {
   const [zipf, drift] = [o.zipf ?? 0, o.drift ?? 0];
   requireNumber("zipf", zipf, 0);
   requireNumber("drift", drift, 0);
-  requireNumber("burstFactor", o.burstFactor ?? 8, 0);
+  const burstFactor = o.burstFactor ?? 8;
+  requireNumber("burstFactor", burstFactor, 0);
   const [burst, correlation] = [share("burst", o.burst), share("correlation", o.correlation)];
 
   const order = shuffled(experts, hash32(seed, 1));
   const popularity = (step: number): Float64Array => {
     requireInteger("step", step, 0);
     const p = new Float64Array(experts);
+    // Beside each share its logarithm, for wanderings that no share can follow.
+    const logs = new Float64Array(experts);
     for (let e = 0; e < experts; e++) {
       const wander = drift === 0 ? 0 : drift * wanderAt(seed, e, step, driftSteps);
       p[e] = (order[e]! + 1) ** -zipf * Math.exp(wander);
+      logs[e] = wander - zipf * Math.log(order[e]! + 1);
     }
     for (let back = 0; back < burstSteps && back <= step; back++) {
       const draw = createRng(hash32(seed, 3, step - back));
-      if (draw.float() < burst) p[draw.integer(experts)]! *= o.burstFactor ?? 8;
+      if (draw.float() >= burst) continue;
+      const hot = draw.integer(experts);
+      p[hot]! *= burstFactor;
+      logs[hot]! += Math.log(burstFactor);
     }
     const total = p.reduce((sum, x) => sum + x, 0);
-    return p.map((x) => x / total);
+    if (total > 0 && total < Infinity) return p.map((x) => x / total);
+    const most = logs.reduce((a, b) => Math.max(a, b), -Infinity);
+    // All at 0 are as popular as each other.
+    const shares = logs.map((log) => (most === -Infinity ? 1 : Math.exp(log - most)));
+    const sum = shares.reduce((a, b) => a + b, 0);
+    return shares.map((part) => part / sum);
   };
 
   return {

@@ -23,7 +23,7 @@ export interface Routing {
   readonly weights: Floats;
 }
 
-/** Throws unless the arrays of `routing` fit its sizes. */
+/** Throws unless the arrays of `routing` fit its sizes and name its experts. */
 export function checkRouting(routing: Routing): void {
   const { tokens, experts, topK, expertIds, weights } = routing;
   requireInteger("tokens", tokens, 0);
@@ -31,6 +31,27 @@ export function checkRouting(routing: Routing): void {
   requireInteger("topK", topK, 0);
   requireLength("expertIds", expertIds, tokens * topK, `${tokens} tokens x top-${topK}`);
   requireLength("weights", weights, tokens * topK, `${tokens} tokens x top-${topK}`);
+  for (let slot = 0; slot < expertIds.length; slot++) {
+    const e = expertIds[slot]!;
+    if (e < -1 || e >= experts) throw unknownExpert(slot, e, experts);
+  }
+}
+
+/** Throws where a logit of the row that starts at `row` is NaN or +∞; −∞ masks an expert. */
+export function requireRow(logits: Floats, row: number, experts: number): void {
+  for (let e = row; e < row + experts; e++) {
+    if (!(logits[e]! < Infinity)) throw notFinite(logits, row, experts);
+  }
+}
+
+/** The error for a row of logits that has NaN or +∞. */
+export function notFinite(logits: Floats, row: number, experts: number): TriremeError {
+  let e = 0;
+  while (e < experts - 1 && logits[row + e]! < Infinity) e++;
+  return new TriremeError(
+    "MOE_NOT_FINITE",
+    `token ${row / experts} has logit ${logits[row + e]} at expert ${e}; logits must be finite, or -Infinity to mask an expert`,
+  );
 }
 
 /**

@@ -12,6 +12,7 @@ import { requireLength, requireNumber } from "./shape.ts";
 export function updateSelectionBias(bias: Floats, counts: ArrayLike<number>, rate: number): void {
   requireLength("counts", counts, bias.length, `a bias of ${bias.length} experts`);
   requireNumber("rate", rate, 0);
+  for (let e = 0; e < bias.length; e++) requireNumber(`count of expert ${e}`, counts[e]!, 0);
   let total = 0;
   for (let e = 0; e < bias.length; e++) total += counts[e]!;
   const mean = total / bias.length;

@@ -5,7 +5,7 @@
  */
 import { exp } from "./exp.ts";
 import { route } from "./route.ts";
-import { type Floats, type Routing, floatsLike, tokensOf } from "./routing.ts";
+import { type Floats, type Routing, floatsLike, requireRow, tokensOf } from "./routing.ts";
 import { requireInteger, requireLength, requireNumber } from "./shape.ts";
 import { selectTopK } from "./top-k.ts";
 
@@ -23,7 +23,10 @@ export interface SinkhornOptions {
 
 const epsilon = 1e-8;
 
-/** The balanced matrix [T, E]: rows of real tokens sum to about 1/T, columns to 1/E. */
+/**
+ * The balanced matrix [T, E]: rows of real tokens sum to about 1/T, columns to 1/E. A logit of −∞ masks
+ * an expert; NaN and +∞ throw.
+ */
 export function sinkhorn(logits: Floats, o: Omit<SinkhornOptions, "topK">): Floats {
   const { experts, padding } = o;
   const tokens = tokensOf(logits, experts);
@@ -39,6 +42,8 @@ export function sinkhorn(logits: Floats, o: Omit<SinkhornOptions, "topK">): Floa
     if (!open(t)) continue;
     real++;
     const row = t * experts;
+    // One that is none would spread over all tokens by way of the columns.
+    requireRow(logits, row, experts);
     let largest = -Infinity;
     for (let e = row; e < row + experts; e++) largest = Math.max(largest, logits[e]!);
     // A factor per row is absorbed by the row scaling, so that large logits do not overflow.
@@ -91,8 +96,10 @@ export function sinkhornRoute(logits: Floats, o: SinkhornOptions): Routing {
   const kept = new Float64Array(topK);
   for (let t = 0; t < tokens; t++) {
     selectTopK(balanced, t * experts, experts, topK, replay, t * topK, kept);
-    // A masked expert has a share of 0, which is not worth a choice.
-    for (let j = 0; j < topK; j++) if (!(kept[j]! > 0)) replay[t * topK + j] = -1;
+    // A masked expert is no choice; one whose share is too small for its precision is the last.
+    for (let j = t * topK; j < (t + 1) * topK; j++) {
+      if (logits[t * experts + replay[j]!] === -Infinity) replay[j] = -1;
+    }
   }
   return route(logits, {
     experts,

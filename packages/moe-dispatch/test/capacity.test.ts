@@ -40,6 +40,12 @@ test("an adaptive capacity takes what is needed, or at most the capacity of its 
   expect(adaptiveCapacity(counts, { ...o, factor: -4 })).toBe(17);
   expect(adaptiveCapacity(counts, { ...o, factor: 1.25 })).toBe(10);
   expect(() => adaptiveCapacity(counts, { ...o, factor: Number.NaN })).toThrow("factor is NaN");
+  expect(() => adaptiveCapacity([1, 2], { ...o, factor: 0 })).toThrow(
+    "counts holds 2 elements, but 4 experts needs 4",
+  );
+  expect(() => adaptiveCapacity([1, NaN, 0, 0], { ...o, factor: 0 })).toThrow(
+    "count of expert 1 is NaN",
+  );
 });
 
 const routing = (seed: number, tokens = 37, experts = 6, topK = 3) => {

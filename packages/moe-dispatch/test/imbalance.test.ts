@@ -124,3 +124,21 @@ test("traces that are none are refused", () => {
   );
   expect(() => routingTrace({ ...base, zipf: -1 })).toThrow("zipf is -1");
 });
+
+test("equal loads of any number stay within the bounds of every measure", () => {
+  for (let n = 1; n < 200; n++) {
+    for (const load of [0.1, 1 / 3, 0.7]) {
+      const s = loadStatistics(Array<number>(n).fill(load));
+      expect([s.imbalance >= 1, s.gini >= 0, s.entropy <= 1]).toEqual([true, true, true]);
+    }
+  }
+});
+
+test("popularity is a distribution however far it wanders, and where nothing is popular", () => {
+  const sumOf = (p: Float64Array): number => p.reduce((a, b) => a + b, 0);
+  const wild = routingTrace({ experts: 4, topK: 2, tokens: 8, seed: 1, drift: 1e4 });
+  expect(sumOf(wild.popularity(3))).toBeCloseTo(1, 12);
+  for (const ids of rows(wild.choices(3), 2)) expect(new Set(ids).size).toBe(2);
+  const dead = routingTrace({ experts: 1, topK: 1, tokens: 2, seed: 1, burst: 1, burstFactor: 0 });
+  expect([...dead.popularity(0)]).toEqual([1]);
+});

@@ -207,6 +207,33 @@ test("the moving average starts at the first loads and follows", () => {
   expect(() => new LoadAverage(2, 1)).toThrow("decay is 1");
 });
 
+test("a load that is none stays out of the moving average", () => {
+  const average = new LoadAverage(2, 0.5);
+  average.update([1, 2]);
+  for (const odd of [NaN, -1, Infinity]) {
+    expect(() => average.update([1, odd])).toThrow(`load 1 is ${odd}`);
+  }
+  expect([...average.loads]).toEqual([1, 2]);
+});
+
+test("traffic that is none is refused: it would be swapped for ever", () => {
+  const placement = contiguousPlacement({ layers: 1, experts: 2, ranks: 2 });
+  const cost = (from: number, to: number): number => Number(from !== to);
+  expect(() => placeByCost({ placement, traffic: [1, NaN, 1, 1], cost })).toThrow(
+    "traffic 1 is NaN",
+  );
+});
+
+test("replicas are numbered from 0, each once", () => {
+  const o = { layers: 1, experts: 2, ranks: 1, expertOf: Int32Array.of(0, 1, 1) };
+  expect(() => definePlacement({ ...o, replicaOf: Int32Array.of(1, 0, 1) })).toThrow(
+    "slot 0 of layer 0 is replica 1 of expert 0, which has 1; its replicas are 0..0, each once",
+  );
+  expect(() => definePlacement({ ...o, replicaOf: Int32Array.of(0, 1, 1) })).toThrow(
+    "slot 2 of layer 0 is replica 1 of expert 1, which has 2; its replicas are 0..1, each once",
+  );
+});
+
 test("placements that are none are refused", () => {
   const o = { layers: 1, experts: 2, ranks: 2 };
   expect(() => definePlacement({ ...o, expertOf: Int32Array.of(0, 0) })).toThrow(

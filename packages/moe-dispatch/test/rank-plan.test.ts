@@ -132,3 +132,17 @@ test("ranks that disagree, or have more tokens than their buffers, are named ins
     "rank 0 holds 2 rows, but its splits add up to 1",
   );
 });
+
+test("receives that 32 bits do not count, and rows that are not there, are refused", () => {
+  expect(() => planReceive({ counts: [1, 1], ranks: 1, align: 2 ** 33 })).toThrow(
+    "align is 8589934592",
+  );
+  expect(() => planReceive({ counts: [1, 1, 1], ranks: 1, align: 2 ** 30 })).toThrow(
+    "the plan needs at least 2147483648 rows",
+  );
+  expect(() => planReceive({ counts: [2 ** 31], ranks: 1 })).toThrow("at least 2147483648 rows");
+  expect(() => planReceive({ counts: [1], ranks: 1, capacity: 2.5 })).toThrow("capacity is 2.5");
+  expect(() => gatherRows(Float64Array.of(1, 2), 1, Int32Array.of(1, 5), 2)).toThrow(
+    "index 1 is 5, row 2 of a source that has 2; rows are counted from 0",
+  );
+});

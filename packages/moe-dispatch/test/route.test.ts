@@ -3,7 +3,9 @@ import { expect, test } from "vitest";
 import {
   type Routing,
   type Scoring,
+  balanceLoss,
   route,
+  routeGradient,
   tokensPerExpert,
   updateSelectionBias,
 } from "@trireme/moe-dispatch";
@@ -203,4 +205,44 @@ test("what cannot be routed is refused with the numbers and the rule", () => {
   );
   expect(() => route(abc, { ...o, replay: new Int32Array(6).fill(4) })).toThrow("expert 4");
   expect(() => route(abc, { ...o, padding: new Uint8Array(2) })).toThrow("padding holds 2");
+});
+
+test("a bias, or a logit of a replayed choice, that is not finite is named", () => {
+  const bias = Float64Array.of(0, NaN, 0, 0);
+  const groups = { groups: 2, keep: 1 };
+  for (const more of [{}, { groups }]) {
+    expect(() => route(abc, { ...two, scoring: "sigmoid", bias, ...more })).toThrow(
+      "bias of expert 1 is NaN; it must be finite",
+    );
+  }
+  for (const odd of [NaN, Infinity]) {
+    for (const scoring of ["softmax-after", "softmax-before", "sigmoid"] as const) {
+      const logits = Float64Array.of(odd, 1);
+      const replay = Int32Array.of(0);
+      expect(() =>
+        route(logits, { experts: 2, topK: 1, scoring, normalize: false, replay }),
+      ).toThrow(`token 0 has logit ${odd} at expert 0`);
+    }
+  }
+});
+
+test("a bias is not moved by counts that are none", () => {
+  const bias = Float64Array.of(1, 2);
+  expect(() => updateSelectionBias(bias, [1, NaN], 0.1)).toThrow("count of expert 1 is NaN");
+  expect([...bias]).toEqual([1, 2]);
+});
+
+test("a gradient or loss of choices that name no expert is refused, not lost", () => {
+  const routing = {
+    tokens: 2,
+    experts: 2,
+    topK: 1,
+    expertIds: Int32Array.of(3, 0),
+    weights: Float64Array.of(1, 1),
+  };
+  const logits = Float64Array.of(1, 2, 3, 4);
+  const o = { experts: 2, scoring: "sigmoid" } as const;
+  const message = "slot 0 names expert 3, but experts are 0..1";
+  expect(() => routeGradient(logits, routing, Float64Array.of(1, 1), o)).toThrow(message);
+  expect(() => balanceLoss(logits, routing, { coefficient: 1 })).toThrow(message);
 });
