@@ -1,6 +1,7 @@
 /**
  * How long a pipeline takes, in closed form. Every rank works on every microbatch; the slowest sets
- * the pace, and what the others do before their first and after their last comes on top: for equal stages 1F1B and
+ * the pace, and what the others do before their first and after their last comes on top, where chunks are dealt in
+ * turn that of their first chunks: for equal stages 1F1B and
  * GPipe take (m + p − 1)(f + b), interleaving m(f + b) + (p − 1)(f + b)/v (SC'21 §2.2), and schedules that
  * put weight gradients where others wait so much less of it (`idle`). A schedule that is
  * replayed with the same costs may be passed in instead.
@@ -186,15 +187,26 @@ function mean(of: Float64Array): number {
   return sum / of.length;
 }
 
+/** Schedules in which the first chunk of a rank is the first at work and the last. */
+const dealt: ReadonlySet<PipelineCosts["schedule"]> = new Set([
+  "interleaved",
+  "dfs-bfs",
+  "looped-bfs",
+  "interleaved-zero-bubble",
+]);
+
 /** The closed form. */
 export function closedFormMakespan(c: PipelineCosts): Seconds {
   const forward = sumByRank(c, c.forward);
   const backward = sumByRank(c, c.backward);
   const weights = sumByRank(c, c.weightGradient);
   const sends = exposedSends(c);
+  const inTurn = dealt.has(c.schedule);
+  const ends = inTurn ? c : { forward, backward, weightGradient: weights };
   const workOf = (rank: number): RankWork => {
-    const w = weights[rank]!;
-    return { f: forward[rank]!, i: backward[rank]! - w, w };
+    const at = inTurn ? c.onRank[rank]![0]! : rank;
+    const w = ends.weightGradient[at]!;
+    return { f: ends.forward[at]!, i: ends.backward[at]! - w, w };
   };
   let pace = 0;
   let busiest = 0;
@@ -207,8 +219,8 @@ export function closedFormMakespan(c: PipelineCosts): Seconds {
     }
     sum += idle(c, workOf(rank));
   }
-  // One microbatch passes all ranks; with interleaving, through one chunk of each.
-  const rampWork = (sum - idle(c, workOf(busiest))) / c.chunks;
+  // One microbatch passes all ranks, through one chunk of each: the first, or an average one.
+  const rampWork = (sum - idle(c, workOf(busiest))) / (inTurn ? 1 : c.chunks);
   const rampSends = c.ranks === 1 ? 0 : (c.ranks - 1) * 2 * c.pointToPoint;
   return c.microbatches * (Math.max(pace, cycle(c)) + sends) + rampWork + rampSends;
 }

@@ -178,7 +178,8 @@ export class Prices {
   /** The stages of `plan`. */
   stages(plan: Plan): StageList {
     if (plan.stageLayers !== undefined) return stageList(this.model, plan);
-    const key = `${plan.pp} ${plan.vpp} ${plan.schedule} ${plan.recomputeLayers}`;
+    const ends = `${plan.accountForEmbedding} ${plan.accountForLoss}`;
+    const key = `${plan.pp} ${plan.vpp} ${plan.schedule} ${plan.recomputeLayers} ${ends}`;
     let list = this.#lists.get(key);
     if (list === undefined) {
       list = stageList(this.model, plan);

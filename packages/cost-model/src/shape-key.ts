@@ -12,6 +12,8 @@ const placing: ReadonlySet<string> = new Set<keyof Plan>([
   "globalBatch",
   "schedule",
   "stageLayers",
+  "accountForEmbedding",
+  "accountForLoss",
   "scatterGather",
   "overlapDataParallel",
   "overlapGradientProducts",

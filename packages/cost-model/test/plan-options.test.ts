@@ -142,6 +142,20 @@ const flips: readonly (readonly [
     { stageLayers: [5, 5, 5, 17] },
     (a, b) => b.step > 1.5 * a.step,
   ],
+  [
+    "an embedding that counts as a layer leaves its stage less to hold, and another more",
+    { pp: 4 },
+    { accountForEmbedding: true },
+    (a, b) =>
+      b.memory.ranks[0]!.total < a.memory.ranks[0]!.total &&
+      b.memory.ranks[1]!.total > a.memory.ranks[1]!.total,
+  ],
+  [
+    "a head that counts as a layer shortens the longest stage",
+    { pp: 4, globalBatch: 256 },
+    { accountForLoss: true },
+    (a, b) => b.step < a.step && b.memory.ranks[3]!.weights < a.memory.ranks[3]!.weights,
+  ],
   ["more replicas share the work", { globalBatch: 64 }, { dp: 4 }, (a, b) => b.step < 0.4 * a.step],
   [
     "context parallelism splits activations and talks",

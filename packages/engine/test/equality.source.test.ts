@@ -9,6 +9,7 @@ test.each([
   ["ZeRO 3 behind computing, dp2", { dp: 2, zero: 3, overlapDataParallel: true }, llama],
   ["tp2 with sequence parallelism, pp2", { tp: 2, pp: 2, sequenceParallel: true }, gpt],
   ["experts on two ranks", { dp: 2, ep: 2, zero: 1 }, deepSeek],
+  ["pp4, embedding and head by themselves", { pp: 4, stageLayers: [0, 2, 2, 0] }, gpt],
   ["cp2 by ring, selective recomputation", { cp: 2, recompute: "selective" }, gpt],
 ] as const)("%s trains as one rank does", (_, plan, form) => expectEqual(plan, form, 20));
 

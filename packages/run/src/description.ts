@@ -62,6 +62,8 @@ export interface PlanSection {
   readonly sequence?: number | undefined;
   readonly schedule?: PipelineSchedule | undefined;
   readonly stageLayers?: readonly number[] | "balanced" | undefined;
+  readonly accountForEmbedding?: boolean | undefined;
+  readonly accountForLoss?: boolean | undefined;
   readonly pipelines?: Pipelines | undefined;
   readonly pipelineBatches?: readonly number[] | undefined;
   readonly sequenceParallel?: boolean | undefined;

@@ -50,6 +50,14 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
     .describe(
       "layers of each stage in model order, or balanced: as the FLOPs of layers and head say; default even",
     ),
+  accountForEmbedding: z
+    .boolean()
+    .optional()
+    .describe("the embedding counts as a layer where they are spread over stages; default false"),
+  accountForLoss: z
+    .boolean()
+    .optional()
+    .describe("the head and its loss count as a layer there; default false"),
   pipelines: z
     .array(
       z

@@ -73,6 +73,8 @@ const plain = [
   ["vpp", [1], "use vpp 1"],
   ["schedule", ["1f1b", "gpipe"], "use schedule 1f1b or gpipe"],
   ["stageLayers", [undefined], "leave it out: each stage says its layers"],
+  ["accountForEmbedding", [false], "leave it out: each stage says its layers"],
+  ["accountForLoss", [false], "leave it out: each stage says its layers"],
   ["scatterGather", [false], "leave it out: a leader sends whole activations"],
   ["zero", [0, 1], "use zero 0 or 1"],
 ] as const;

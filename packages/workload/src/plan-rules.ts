@@ -4,6 +4,7 @@ import { nearestDivisor } from "./model-rules.ts";
 import { decoderTokens } from "./encoder.ts";
 import { layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
+import { checkPipeline } from "./pipeline-rules.ts";
 import { checkPipelines } from "./pipelines.ts";
 import type { Plan } from "./plan.ts";
 
@@ -235,62 +236,6 @@ function checkBatch(m: Model, p: Plan): void {
   if (m.position === "learned" && p.sequence > m.context) {
     fail(
       `sequence ${p.sequence} is longer than the ${m.context} learned positions of ${m.name}; use ${m.context}`,
-    );
-  }
-}
-
-/** Schedules that lead any number of chunks a rank, and those of two by their nature. */
-const looped: ReadonlySet<string> = new Set([
-  "interleaved",
-  "dfs-bfs",
-  "looped-bfs",
-  "interleaved-zero-bubble",
-]);
-const twofold: ReadonlySet<string> = new Set(["zb-v", "v-half", "v-min", "dualpipe-v"]);
-/** Schedules that lead microbatches in groups of one for each rank. */
-const groups: ReadonlySet<string> = new Set(["interleaved", "interleaved-zero-bubble"]);
-
-/** Chunks of a rank that the schedule can lead. */
-function checkChunks({ vpp, schedule }: Plan): void {
-  if (twofold.has(schedule) && vpp !== 2) {
-    fail(`vpp ${vpp}, but schedule ${schedule} has two chunks a rank; use vpp 2`);
-  }
-  if (vpp > 1 && !looped.has(schedule) && !twofold.has(schedule)) {
-    fail(
-      `vpp ${vpp} needs a schedule of several chunks, not ${schedule}; use vpp 1 or schedule interleaved`,
-    );
-  }
-}
-
-function checkPipeline(m: Model, p: Plan): void {
-  const stages = p.pp * p.vpp;
-  checkChunks(p);
-  if (p.vpp > 1 && p.pp === 1) fail(`vpp ${p.vpp} needs pp 2 or more, not 1; use vpp 1`);
-  const count = p.globalBatch / (p.dp * p.microbatch);
-  if (p.vpp > 1 && groups.has(p.schedule) && count % p.pp !== 0) {
-    const near = Math.max(1, Math.round(count / p.pp)) * p.pp;
-    fail(
-      `${p.schedule}: ${count} microbatches are not a multiple of pp ${p.pp}; the nearest is ${near}`,
-    );
-  }
-  if (p.pipelines !== undefined) return;
-  if (p.stageLayers === undefined) {
-    if (m.layers < stages) {
-      fail(
-        `layers ${m.layers} are fewer than pp ${p.pp} × vpp ${p.vpp} = ${stages} stages; the most is ${m.layers} stages`,
-      );
-    }
-    return;
-  }
-  const total = p.stageLayers.reduce((a, b) => a + b, 0);
-  if (p.stageLayers.length !== stages) {
-    fail(
-      `stageLayers has ${p.stageLayers.length} entries, but pp ${p.pp} × vpp ${p.vpp} = ${stages} stages; give ${stages}`,
-    );
-  }
-  if (p.stageLayers.some((n) => !Number.isSafeInteger(n) || n < 0) || total !== m.layers) {
-    fail(
-      `stageLayers ${p.stageLayers.join("+")} = ${total}, but ${m.name} has ${m.layers} layers; they must be whole numbers that sum to ${m.layers}`,
     );
   }
 }

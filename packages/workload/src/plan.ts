@@ -52,8 +52,15 @@ export interface Plan {
   /** Tokens in one sample. */
   readonly sequence: number;
   readonly schedule: PipelineSchedule;
-  /** Transformer layers of each stage in model order; left out, they are spread evenly. */
+  /** Transformer layers of each stage in model order, 0 or more; left out, they are spread evenly. */
   readonly stageLayers?: readonly number[];
+  /**
+   * The embedding counts as a layer where layers are spread, so that the first stage has one less of them
+   * (Megatron-LM's account_for_embedding_in_pipeline_split); it may be left with none.
+   */
+  readonly accountForEmbedding: boolean;
+  /** So does the head with its loss, on the last stage (account_for_loss_in_pipeline_split). */
+  readonly accountForLoss: boolean;
   /**
    * Pipelines that differ in stages and widths; left out, all are alike. Where they are here, tp is the
    * widest stage, pp the most stages, dp their number.
@@ -157,6 +164,8 @@ export function definePlan(model: Model, options: PlanOptions): Plan {
     globalBatch: o.globalBatch,
     sequence: o.sequence ?? model.context,
     schedule: o.schedule ?? ((o.vpp ?? 1) > 1 ? "interleaved" : "1f1b"),
+    accountForEmbedding: o.accountForEmbedding ?? false,
+    accountForLoss: o.accountForLoss ?? false,
     sequenceParallel: o.sequenceParallel ?? false,
     scatterGather: o.scatterGather ?? false,
     recompute: o.recompute ?? "none",

@@ -31,21 +31,26 @@ export interface Stage {
 /**
  * The stages of a plan in model order. Without `stageLayers` the counts differ by one at most, and
  * the middle gets the larger ones, since the ends hold embedding and head as well (Llama 3 405B: 126
- * layers on 16 ranks leave 7 on the first and on the last). Where pipelines differ, those of one of them.
+ * layers on 16 ranks leave 7 on the first and on the last). An end that counts as a layer is spread with them: 126
+ * layers and both ends on 128 stages leave none on the first and on the last. Where pipelines differ, those of one of them.
  * Throws TriremeError "PLAN" where they differ and none is named.
  */
 export function stages(m: Model, p: Plan, pipeline?: number): readonly Stage[] {
   if (p.pipelines !== undefined) return ownStages(pipelineOf(p.pipelines, pipeline));
   const count = p.pp * p.vpp;
-  const base = Math.floor(m.layers / count);
-  const larger = m.layers % count;
+  const [first, last] = [p.accountForEmbedding ? 1 : 0, p.accountForLoss ? 1 : 0];
+  const units = m.layers + first + last;
+  const base = Math.floor(units / count);
+  const larger = units % count;
   const firstLarger = Math.floor((count - larger) / 2);
   const result: Stage[] = [];
   let firstLayer = 0;
   for (let stage = 0; stage < count; stage++) {
     const extra = stage >= firstLarger && stage < firstLarger + larger ? 1 : 0;
-    const layers = p.stageLayers?.[stage] ?? base + extra;
-    result.push({ stage, firstLayer, layers, embedding: stage === 0, head: stage === count - 1 });
+    const [embedding, head] = [stage === 0, stage === count - 1];
+    const counted = (embedding ? first : 0) + (head ? last : 0);
+    const layers = p.stageLayers?.[stage] ?? base + extra - counted;
+    result.push({ stage, firstLayer, layers, embedding, head });
     firstLayer += layers;
   }
   return result;

@@ -154,7 +154,45 @@ test.each<readonly [string, typeof llama, object]>([
     llama,
     { pp: 2, vpp: 2, globalBatch: 3 },
   ],
-  ["layers 32 are fewer than pp 33 × vpp 1 = 33 stages; the most is 32 stages", llama, { pp: 33 }],
+  [
+    "layers 32 are fewer than pp 33 × vpp 1 = 33 stages; the most is 32 stages, or set accountForEmbedding",
+    llama,
+    { pp: 33 },
+  ],
+  [
+    "= 34 stages; the most is 32 stages, or set accountForEmbedding and accountForLoss",
+    llama,
+    { pp: 34 },
+  ],
+  [
+    "layers and loss 33 are fewer than pp 34 × vpp 1 = 34 stages; the most is 33 stages, or set accountForEmbedding",
+    llama,
+    { pp: 34, accountForLoss: true },
+  ],
+  [
+    "layers and embedding and loss 34 are fewer than pp 35 × vpp 1 = 35 stages; the most is 34 stages",
+    llama,
+    { pp: 35, accountForEmbedding: true, accountForLoss: true },
+  ],
+  [
+    "accountForLoss spreads layers, and stageLayers says where they are; leave one out",
+    llama,
+    { pp: 2, stageLayers: [17, 15], accountForLoss: true },
+  ],
+  [
+    "pipelines that differ exclude accountForEmbedding true; leave it out: each stage says its layers",
+    llama,
+    {
+      pipelines: [
+        [{ tp: 2, layers: 32 }],
+        [
+          { tp: 1, layers: 16 },
+          { tp: 1, layers: 16 },
+        ],
+      ],
+      accountForEmbedding: true,
+    },
+  ],
   [
     "stageLayers has 1 entries, but pp 2 × vpp 1 = 2 stages; give 2",
     llama,

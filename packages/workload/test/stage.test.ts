@@ -42,6 +42,56 @@ test("Llama 3 405B leaves its first and last of 16 stages a layer less", () => {
   expect(list.map((s) => s.layers)).toEqual([7, ...Array<number>(14).fill(8), 7]);
 });
 
+test("ends that count as layers are spread with them, as Megatron-LM does where it accepts them", () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 2, max: 12 }),
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 1, max: 5 }),
+      fc.boolean(),
+      fc.boolean(),
+      (pp, vpp, each, accountForEmbedding, accountForLoss) => {
+        // Megatron-LM: layers and counted ends divide by the stages; the ends' stages have one layer less.
+        const layers = each * pp * vpp - Number(accountForEmbedding) - Number(accountForLoss);
+        fc.pre(layers > 0);
+        const m = defineModel({ layers, hidden: 8, heads: 1, vocab: 10 });
+        const o = { pp, vpp, accountForEmbedding, accountForLoss, globalBatch: pp };
+        const list = stages(m, definePlan(m, o));
+        const expected = Array<number>(pp * vpp).fill(each);
+        if (accountForEmbedding) expected[0]!--;
+        if (accountForLoss) expected[pp * vpp - 1]!--;
+        expect(list.map((s) => s.layers)).toEqual(expected);
+        expect(list.map((s) => s.firstLayer)).toEqual(
+          expected.map((_, i) => expected.slice(0, i).reduce((a, b) => a + b, 0)),
+        );
+      },
+    ),
+  );
+});
+
+test("layers and ends that do not divide differ by one at most, ends counted", () => {
+  const m = defineModel({ layers: 31, hidden: 8, heads: 1, vocab: 10 });
+  const layersOf = (o: Partial<Parameters<typeof definePlan>[1]>): number[] =>
+    stages(m, definePlan(m, { pp: 8, globalBatch: 8, ...o })).map((s) => s.layers);
+  expect(layersOf({})).toEqual([4, 4, 4, 4, 4, 4, 4, 3]);
+  expect(layersOf({ accountForEmbedding: true })).toEqual([3, 4, 4, 4, 4, 4, 4, 4]);
+  expect(layersOf({ accountForLoss: true })).toEqual([4, 4, 4, 4, 4, 4, 4, 3]);
+  expect(layersOf({ accountForEmbedding: true, accountForLoss: true })).toEqual([
+    3, 4, 4, 5, 4, 4, 4, 3,
+  ]);
+});
+
+test("on 128 stages Llama 3.1 405B has its embedding and its head on stages of their own", () => {
+  const m = model("llama3-405b");
+  const both = { accountForEmbedding: true, accountForLoss: true };
+  const p = definePlan(m, { pp: 16, vpp: 8, globalBatch: 16, ...both });
+  const list = stages(m, p);
+  expect(list.map((s) => s.layers)).toEqual([0, ...Array<number>(126).fill(1), 0]);
+  // A table each, of 128,256 tokens × 16,384; the norm stands before the head.
+  expect(stageParameters(m, p, list[0]!).total).toBe(128_256 * 16_384);
+  expect(stageParameters(m, p, list[127]!).total).toBe(128_256 * 16_384 + 16_384);
+});
+
 test("an explicit layout is kept", () => {
   const m = defineModel({ layers: 8, hidden: 8, heads: 1, vocab: 10 });
   const p = definePlan(m, { pp: 4, globalBatch: 4, stageLayers: [1, 2, 2, 3] });

@@ -111,6 +111,7 @@ function planOf(row: CorpusRow): PlanOptions | string {
     cp,
     dp,
     vpp,
+    ...countedEnds(row, pp * vpp),
     microbatch,
     globalBatch,
     // Megatron-LM trains experts under tensor parallelism with sequence parallelism only.
@@ -132,6 +133,19 @@ function planOf(row: CorpusRow): PlanOptions | string {
     ...expertPlan(row, tp),
     ...(object(row.model, "moe") === undefined ? {} : { ...bridgePlan(row), ...nemoPlan(row) }),
   };
+}
+
+/**
+ * Megatron-Core refuses layers that do not divide over the stages. Where they do with embedding and loss counted, that is
+ * what its recipes say: Megatron-Bridge's and NeMo's of Llama 3.1 405B, Megatron-MoE-ModelZoo's of Qwen3-235B.
+ */
+function countedEnds(
+  row: CorpusRow,
+  stages: number,
+): Pick<PlanOptions, "accountForEmbedding" | "accountForLoss"> {
+  const layers = number(row.model, "layers") ?? 0;
+  const counted = layers % stages !== 0 && (layers + 2) % stages === 0;
+  return counted ? { accountForEmbedding: true, accountForLoss: true } : {};
 }
 
 /** NVIDIA's and JAX's stacks hide what they can by default; others do what they say. */

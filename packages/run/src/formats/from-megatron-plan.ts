@@ -27,6 +27,8 @@ export function planOf(o: OptionList, refuse: Refuse): unknown {
     expertCapacity: capacityOf(o, refuse),
     vpp,
     stageLayers: layout?.stageLayers,
+    accountForEmbedding: o.flag("--account-for-embedding-in-pipeline-split") || undefined,
+    accountForLoss: o.flag("--account-for-loss-in-pipeline-split") || undefined,
     order: o.flag("--use-tp-pp-dp-mapping") ? ["tp", "cp", "pp", "dp"] : undefined,
     groupedKernel: o.flag("--moe-grouped-gemm") || undefined,
     cudaGraphs: graphsOf(o, refuse),
@@ -60,7 +62,11 @@ function chunksOf(o: OptionList, pp: number): number | undefined {
   const layers = o.number("--num-layers");
   if (chunks !== undefined) return chunks > 1 ? chunks : undefined;
   if (layersOfChunk === undefined || layers === undefined) return undefined;
-  return layers / (pp * layersOfChunk);
+  const ends = [
+    "--account-for-embedding-in-pipeline-split",
+    "--account-for-loss-in-pipeline-split",
+  ];
+  return (layers + ends.filter((end) => o.flag(end)).length) / (pp * layersOfChunk);
 }
 
 /** "block" recomputes the first layers of each stage, "uniform" groups of so many. */

@@ -40,6 +40,8 @@ export const reach: Reach = {
     "vpp",
     "schedule",
     "stageLayers",
+    "accountForEmbedding",
+    "accountForLoss",
     "contextExchange",
     "dispatch",
     "expertCapacity",

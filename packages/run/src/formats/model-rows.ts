@@ -26,6 +26,12 @@ export const modelRows: readonly Row[] = [
   modelRow("tensor_model_parallel_size", "tensor-model-parallel-size"),
   modelRow("pipeline_model_parallel_size", "pipeline-model-parallel-size"),
   modelRow("virtual_pipeline_model_parallel_size", "num-virtual-stages-per-pipeline-rank"),
+  modelRow(
+    "account_for_embedding_in_pipeline_split",
+    "account-for-embedding-in-pipeline-split",
+    "flag",
+  ),
+  modelRow("account_for_loss_in_pipeline_split", "account-for-loss-in-pipeline-split", "flag"),
   modelRow("context_parallel_size", "context-parallel-size"),
   modelRow("expert_model_parallel_size", "expert-model-parallel-size"),
   modelRow("moe_grouped_gemm", "moe-grouped-gemm", "flag"),

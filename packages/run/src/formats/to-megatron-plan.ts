@@ -48,6 +48,8 @@ export function planSettings({ plan, model }: ResolvedRun, refuse: Refuse): Sett
     "optimizer-cpu-offload": plan.offload === "optimizer",
     "use-tp-pp-dp-mapping": legal && swapped,
     "pipeline-model-parallel-layout": layoutOf(plan, model.prediction),
+    "account-for-embedding-in-pipeline-split": plan.accountForEmbedding,
+    "account-for-loss-in-pipeline-split": plan.accountForLoss,
     "num-virtual-stages-per-pipeline-rank": plan.vpp > 1 ? plan.vpp : undefined,
     "micro-batch-size": plan.microbatch,
     "global-batch-size": plan.globalBatch,

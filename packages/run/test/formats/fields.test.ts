@@ -49,6 +49,8 @@ const plans: Readonly<Record<keyof Plan, Case>> = {
   sequence: [llama, { sequence: 4096 }],
   schedule: [llama, { pp: 2, schedule: "zb-h1" }],
   stageLayers: [llama, { pp: 4, stageLayers: [2, 10, 10, 10] }],
+  accountForEmbedding: [llama, { pp: 4, accountForEmbedding: true }],
+  accountForLoss: [llama, { pp: 4, accountForLoss: true }],
   pipelines: [
     llama,
     {

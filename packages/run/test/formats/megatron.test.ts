@@ -91,6 +91,18 @@ describe("Megatron-LM's arguments", () => {
     });
   });
 
+  it("count the ends as layers where chunks are said by their layers", () => {
+    const { description, unsupported } = fromMegatron(
+      "--num-layers 94 --hidden-size 64 --num-attention-heads 4 --pipeline-model-parallel-size 32 --num-layers-per-virtual-pipeline-stage 1 --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split --micro-batch-size 1 --global-batch-size 32",
+    );
+    expect(unsupported).toEqual([]);
+    expect(description["plan"]).toMatchObject({
+      vpp: 3,
+      accountForEmbedding: true,
+      accountForLoss: true,
+    });
+  });
+
   it("swiglu without a width has two thirds of four, in multiples of 64", () => {
     const { description } = fromMegatron(
       "--num-layers 2 --hidden-size 4096 --num-attention-heads 32 --swiglu",
