@@ -3,6 +3,7 @@ import { availableParallelism, totalmem } from "node:os";
 import type { Bytes, Seconds } from "@trireme/core";
 import { estimate } from "@trireme/cost-model";
 import {
+  type MeasureOptions,
   type MeasuredLink,
   checkPlan,
   embeddedRuntime,
@@ -22,7 +23,7 @@ export interface Parts {
   /** Times operators on this machine, by key. */
   measureOperators(
     operators: readonly Operator[],
-    options: { readonly budget: Seconds; readonly cores: number },
+    options: MeasureOptions,
   ): Promise<ReadonlyMap<string, Seconds>>;
   /** Times messages between two threads on this machine. */
   measureLink(): Promise<MeasuredLink>;

@@ -48,7 +48,8 @@ export async function measureRun(run: ResolvedRun, parts: Parts): Promise<Measur
   const begin = parts.now();
   const operators = operatorsOf(run);
   const cores = Math.min(parts.cores(), ranks(run.plan));
-  const table = await parts.measureOperators(operators, { budget, cores });
+  const { kernels } = run.engine;
+  const table = await parts.measureOperators(operators, { budget, cores, kernels });
   const devices = ranks(run.plan);
   const link = devices > 1 ? await parts.measureLink() : undefined;
   const rates = { ...ratesOf(operators, table, cores), ...(link && { link }) };

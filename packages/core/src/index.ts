@@ -40,6 +40,6 @@ export {
 export { type Rng, createRng, hash32 } from "./random.ts";
 export { EventQueue } from "./event-queue.ts";
 export { Heap } from "./heap.ts";
-export { nearestName } from "./nearest.ts";
+export { nearestDivisor, nearestName } from "./nearest.ts";
 export { TriremeError } from "./error.ts";
 export { missingPeer } from "./missing-peer.ts";

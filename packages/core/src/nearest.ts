@@ -1,4 +1,4 @@
-/** The nearest of a set of known names, for "did you mean" in error messages. */
+/** The nearest legal choice, for error messages: of known names, and of the divisors of a number. */
 
 /** Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`. */
 function distance(a: string, b: string): number {
@@ -33,6 +33,22 @@ export function nearestName(name: string, known: Iterable<string>): string | und
       best = candidate;
       bestDistance = d;
     }
+  }
+  return best;
+}
+
+/** The divisor of `n` nearest to `target`, the smaller of equals; 1 when `n` is no positive integer. */
+export function nearestDivisor(n: number, target: number): number {
+  if (!Number.isSafeInteger(n) || n < 1) return 1;
+  let best = 1;
+  const consider = (d: number): void => {
+    const gain = Math.abs(best - target) - Math.abs(d - target);
+    if (gain > 0 || (gain === 0 && d < best)) best = d;
+  };
+  for (let d = 1; d * d <= n; d++) {
+    if (n % d !== 0) continue;
+    consider(d);
+    consider(n / d);
   }
   return best;
 }

@@ -4,7 +4,8 @@
  * weights on the same batches; and two data-parallel ranks on two cores. One rank and its peers are
  * timed in CPU seconds of the median step, two ranks by the clock on the wall.
  */
-import { type GemmChoice, embeddedRuntime } from "@trireme/engine";
+import { embeddedRuntime } from "@trireme/engine";
+import type { KernelChoice } from "@trireme/run";
 import type { Snapshot } from "@trireme/runtime";
 import { nanoGpt, nanoGptBatch, rateOf, samples, sequence } from "../test/reference/nano-gpt.ts";
 import { loadTensorFlow, trainByTensorFlow } from "../test/reference/tensorflow.ts";
@@ -24,9 +25,9 @@ interface OurTraining extends Training {
   readonly first: Snapshot;
 }
 
-async function train(gemm: GemmChoice, dp = 1): Promise<OurTraining> {
-  const run = nanoGpt(dp);
-  const runtime = embeddedRuntime({ gemm });
+async function train(kernels: KernelChoice, dp = 1): Promise<OurTraining> {
+  const run = nanoGpt({ kernels, dp });
+  const runtime = embeddedRuntime();
   try {
     await runtime.start(run);
     const first = await runtime.snapshot();

@@ -4,9 +4,6 @@ import type { Runtime } from "@trireme/runtime";
 import type { CorruptionOptions } from "./tape/corruption-watch.ts";
 import type { EmulateOptions, RecordOptions } from "./emulation/emulate-options.ts";
 import type { Trace } from "./emulation/trace.ts";
-import type { RouterOptions } from "./experts/router.ts";
-import type { GemmChoice } from "./kernels/gemm-backend.ts";
-import type { Fp8Scaling } from "./tape/product-format.ts";
 import type { Recovery } from "./state/recover.ts";
 import type { Rehearsal } from "./stage/stage-rehearsal.ts";
 
@@ -23,12 +20,6 @@ export interface EmbeddedRuntimeOptions {
    * reductions are real. Losses are NaN then.
    */
   readonly rehearse?: Rehearsal;
-  /** How the routers of mixtures of experts choose, and what keeps experts busy. */
-  readonly router?: RouterOptions;
-  /** Where the scales of FP8 operands come from (`plan.matrixPrecision: fp8`); default current. */
-  readonly fp8Scaling?: Fp8Scaling;
-  /** Who makes the matrix products: the kernels (default `wasm`), or something faster. */
-  readonly gemm?: GemmChoice;
   /** Silent data corruption: injected, and looked for. */
   readonly corruption?: CorruptionOptions;
   /**

@@ -68,25 +68,16 @@ class Embedded implements EmbeddedRuntime {
 
   async start(run: ResolvedRun): Promise<void> {
     if (this.#run !== undefined) throw new TriremeError("STARTED", "the runtime has been started");
-    const { model, plan, optimizer, seed } = run;
+    const { model, plan, optimizer, seed, router, engine } = run;
     checkPlan(model, plan);
-    checkBeside(plan, optimizer.kind, this.#options.fp8Scaling);
+    checkBeside(plan, optimizer.kind, engine.fp8Scaling);
     const count = ranks(plan);
-    if ((this.#options.gemm ?? "wasm") !== "wasm") chooseOpenBlasCore();
-    const {
-      rehearse,
-      router,
-      fp8Scaling,
-      corruption,
-      memoryCopies,
-      gemm = "wasm",
-      record,
-      emulate,
-    } = this.#options;
+    if (engine.kernels !== "wasm") chooseOpenBlasCore();
+    const { rehearse, corruption, memoryCopies, record, emulate } = this.#options;
     checkRecording(this.#options);
     if (rehearse !== undefined) checkRehearsal(rehearse);
     const [deadline, gate] = [this.#deadline, this.#gate];
-    const plans = { model, plan, optimizer, seed, rehearse, router, fp8Scaling, corruption, gemm };
+    const plans = { model, plan, optimizer, seed, rehearse, router, engine, corruption };
     // Peers of a thread that died would only wait for it.
     const onDeath = (): void => void this.#terminate();
     this.#emulation =

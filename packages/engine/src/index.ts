@@ -3,11 +3,8 @@ export { type EmulateOptions, type RecordOptions } from "./emulation/emulate-opt
 export { type Trace, type TraceEvent, type TraceShard } from "./emulation/trace.ts";
 export { readTrace } from "./emulation/trace-directory.ts";
 export { embeddedRuntime } from "./embedded-runtime.ts";
-export { type RouterOptions } from "./experts/router.ts";
 export { type ActionSeconds, type Rehearsal } from "./stage/stage-rehearsal.ts";
-export { type GemmChoice } from "./kernels/gemm-backend.ts";
 export { type CorruptionOptions } from "./tape/corruption-watch.ts";
-export { type Fp8Scaling } from "./tape/product-format.ts";
 export { type Recovery } from "./state/recover.ts";
 export { fromHuggingFace, toHuggingFace } from "./state/hugging-face.ts";
 export { wholeModel } from "./state/stored-state.ts";

@@ -1,11 +1,9 @@
 /** Trains a plan and one rank alike, and compares losses and gradients. */
 import { expect } from "vitest";
-import type { ResolvedRun } from "@trireme/run";
+import type { ResolvedRouter, ResolvedRun } from "@trireme/run";
 import type { EmbeddedRuntime, EmbeddedRuntimeOptions } from "@trireme/engine";
 import type { ModelOptions } from "@trireme/workload";
 import { type Degrees, smallRun, trainSteps, vocab, withRuntime } from "./small-run.ts";
-
-type Router = NonNullable<EmbeddedRuntimeOptions["router"]>;
 
 interface Trained {
   readonly losses: readonly number[];
@@ -33,12 +31,12 @@ export function reference(
   form: Partial<ModelOptions>,
   steps: number,
   plan: Degrees = {},
-  router: Router = {},
+  router: ResolvedRouter = {},
 ): Promise<Trained> {
   const key = JSON.stringify([form, steps, plan, router]);
   let trained = references.get(key);
   if (trained === undefined) {
-    trained = train(smallRun(plan, form), steps, { router });
+    trained = train({ ...smallRun(plan, form), router }, steps);
     references.set(key, trained);
   }
   return trained;
@@ -69,7 +67,7 @@ export async function expectEqual(
   plan: Degrees,
   form: Partial<ModelOptions>,
   steps: number,
-  router: Router = {},
+  router: ResolvedRouter = {},
 ): Promise<void> {
   // One rank drops what each rank of the plan drops of its part of a microbatch.
   const { expertCapacity, contextExchange = "ring", microbatch = 1, cp = 1, tp = 1 } = plan;
@@ -77,7 +75,7 @@ export async function expectEqual(
   const capacityParts = { microbatch, cp, tp };
   const parts = expertCapacity === undefined ? {} : { capacityParts };
   const one = await reference(form, steps, same, { ...parts, ...router });
-  const many = await train(smallRun(plan, form), steps, { router });
+  const many = await train({ ...smallRun(plan, form), router }, steps);
   // Rounding alone: sums over replicas and microbatches in another order, in f32.
   expect(worstGradient(many.first, one.first)).toBeLessThan(1e-5);
   many.losses.forEach((loss, step) =>

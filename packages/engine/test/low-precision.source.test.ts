@@ -1,20 +1,20 @@
 import { decodeSafetensors } from "@trireme/checkpoint";
 import { expect, test } from "vitest";
-import {
-  type EmbeddedRuntime,
-  type Fp8Scaling,
-  embeddedRuntime,
-  wholeModel,
-} from "@trireme/engine";
+import { type EmbeddedRuntime, embeddedRuntime, wholeModel } from "@trireme/engine";
+import type { Fp8Scaling, ResolvedRun } from "@trireme/run";
 import { gpt, mixtral, train } from "./equality.ts";
 import { type Degrees, smallBatch, smallRun, takeSnapshot, trainSteps } from "./small-run.ts";
 
 const steps = 20;
 
+function scaled(run: ResolvedRun, fp8Scaling: Fp8Scaling): ResolvedRun {
+  return { ...run, engine: { ...run.engine, fp8Scaling } };
+}
+
 async function losses(plan: Degrees, fp8Scaling: Fp8Scaling = "current"): Promise<number[]> {
-  const runtime = embeddedRuntime({ fp8Scaling });
+  const runtime = embeddedRuntime();
   try {
-    await runtime.start(smallRun(plan));
+    await runtime.start(scaled(smallRun(plan), fp8Scaling));
     return await trainSteps(runtime, 0, steps);
   } finally {
     await runtime.stop();
@@ -48,8 +48,8 @@ test("a run in BF16 is that of one rank within its rounding, and the same bits e
 
 test("delayed scales are the same under every plan, and a resumed run goes on with them bit for bit", async () => {
   const start = async (plan: Degrees): Promise<EmbeddedRuntime> => {
-    const runtime = embeddedRuntime({ fp8Scaling: "delayed" });
-    await runtime.start(smallRun({ matrixPrecision: "fp8", ...plan }, mixtral));
+    const runtime = embeddedRuntime();
+    await runtime.start(scaled(smallRun({ matrixPrecision: "fp8", ...plan }, mixtral), "delayed"));
     return runtime;
   };
   const plan = { dp: 2, ep: 2, zero: 1 } as const;

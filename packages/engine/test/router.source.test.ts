@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { contextPieces } from "../src/layout/context-pieces.ts";
 import { capacityGroups } from "../src/experts/capacity-groups.ts";
-import { Router, type RouterOptions } from "../src/experts/router.ts";
+import type { ResolvedRouter } from "@trireme/run";
+import { Router } from "../src/experts/router.ts";
 
 const [tokens, count, active] = [6, 5, 2];
 const experts = {
@@ -22,7 +23,7 @@ const random = (length: number): Float32Array =>
   Float32Array.from({ length }, () => rng.normal() * 2);
 
 /** A router's options, and a capacity. */
-interface Tested extends RouterOptions {
+interface Tested extends ResolvedRouter {
   readonly balanceLoss: number;
   readonly capacity?: number;
 }
@@ -88,7 +89,7 @@ test.each([
 
 test("after a step the selection bias moves towards experts with few tokens", () => {
   const [load, bias] = [new Float32Array(count), new Float32Array(count)];
-  const options: RouterOptions = { biasRate: 0.25 };
+  const options: ResolvedRouter = { biasRate: 0.25 };
   const router = new Router(
     { ...experts, selectionBias: true },
     options,
@@ -121,7 +122,7 @@ test("experts of a device share a capacity, and may keep what weighs most", () =
   const four = { ...experts, count: 4 };
   const logits = Float32Array.from({ length: 6 * 4 }, (_, i) => [1, 2 + i / 24, -9, -9][i % 4]!);
   const state = { load: new Float32Array(4), bias: undefined };
-  const kept = (options: RouterOptions): number[] => {
+  const kept = (options: ResolvedRouter): number[] => {
     const capacity = { factor: 0.5, groups: new Int32Array(6) };
     const { expertIds } = new Router(four, options, state, capacity, 6).route(logits).kept;
     return Array.from(

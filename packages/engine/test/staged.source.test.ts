@@ -88,8 +88,9 @@ test("ZeRO, LAMB and delayed scales over pipelines that differ are refused", asy
   expect(() => checkPlan(model, plan)).toThrow(words);
   await expect(embeddedRuntime().start(smallRun({ ...mixed, zero: 1 }))).rejects.toThrow(words);
   const run = smallRun({ ...mixed, matrixPrecision: "fp8" });
-  await expect(embeddedRuntime({ fp8Scaling: "delayed" }).start(run)).rejects.toThrow(
-    "delayed FP8 scales over pipelines that differ; use fp8Scaling current",
+  const delayed = { ...run, engine: { ...run.engine, fp8Scaling: "delayed" as const } };
+  await expect(embeddedRuntime().start(delayed)).rejects.toThrow(
+    "delayed FP8 scales over pipelines that differ; use engine.fp8Scaling current",
   );
   const lamb = { ...run, optimizer: { ...run.optimizer, kind: "lamb" as const } };
   await expect(embeddedRuntime().start(lamb)).rejects.toThrow("lamb over pipelines that differ");

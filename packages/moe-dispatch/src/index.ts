@@ -1,6 +1,6 @@
 export { type Floats, type Routing, tokensPerExpert } from "./routing.ts";
 export { type RouterOptions, type Scoring, type WeightOptions, route } from "./route.ts";
-export { type GroupLimit } from "./group-limit.ts";
+export { type GroupLimit, checkGroupLimit } from "./group-limit.ts";
 export { routeGradient } from "./route-gradient.ts";
 export { updateSelectionBias } from "./selection-bias.ts";
 export { type ExpertChoiceOptions, expertChoice } from "./expert-choice.ts";

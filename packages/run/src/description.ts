@@ -2,7 +2,9 @@
  * What a run file may say, as written: sections of plain data in which everything derivable may be
  * left out. `schema.ts` checks it, `resolve.ts` makes it whole.
  */
+import type { DropOptions, Scoring } from "@trireme/moe-dispatch";
 import type { ModelOptions, PipelineSchedule, Pipelines, Plan, PlanAxis } from "@trireme/workload";
+import type { Fp8Scaling, KernelChoice } from "./resolved.ts";
 
 /** Each field may be left out, and is read-only all the way down. */
 type Written<T> = { readonly [K in keyof T]?: T[K] | undefined };
@@ -145,9 +147,32 @@ interface GuardSection {
   readonly limit?: number | undefined;
 }
 
-/** What carries the run out. */
+/** How routers choose experts and keep them busy; what is left out has the engine's defaults. */
+export interface RouterSection {
+  readonly scoring?: Scoring | undefined;
+  readonly balanceLoss?: number | undefined;
+  readonly zLoss?: number | undefined;
+  readonly scale?: number | undefined;
+  readonly groups?:
+    | { readonly groups: number; readonly keep: number; readonly best?: number | undefined }
+    | undefined;
+  readonly biasRate?: number | undefined;
+  readonly dropPolicy?: DropOptions["policy"] | undefined;
+  readonly capacityGroups?: number | undefined;
+  readonly capacityParts?:
+    | {
+        readonly microbatch?: number | undefined;
+        readonly cp?: number | undefined;
+        readonly tp?: number | undefined;
+      }
+    | undefined;
+}
+
+/** What carries the run out, and by which arithmetic. */
 export interface EngineSection {
   readonly kind: "embedded";
+  readonly kernels: KernelChoice;
+  readonly fp8Scaling?: Fp8Scaling | undefined;
 }
 
 /** Text generated when training ends. */
@@ -171,6 +196,7 @@ export interface RunDescription {
   readonly checkpoint: CheckpointSection;
   readonly evaluate: EvaluateSection;
   readonly guard?: GuardSection | undefined;
+  readonly router?: RouterSection | undefined;
   readonly engine: EngineSection;
   readonly sample?: SampleSection | undefined;
 }

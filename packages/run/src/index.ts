@@ -14,16 +14,22 @@ export {
   type SampleSection,
 } from "./description.ts";
 export {
+  type CapacityParts,
   type Derivation,
+  type Fp8Scaling,
+  type KernelChoice,
   type ResolvedCheckpoint,
   type ResolvedData,
+  type ResolvedEngine,
   type ResolvedEvaluate,
   type ResolvedGuard,
   type ResolvedOptimizer,
+  type ResolvedRouter,
   type ResolvedRun,
   type ResolvedSample,
 } from "./resolved.ts";
 export { type RunCheck, type RunOptions, checkRun, defineRun } from "./resolve.ts";
+export { type WholeRouter, wholeRouter } from "./router.ts";
 export { type LocalHost, nominalLocalHost } from "./cluster.ts";
 export { type PlanResolver } from "./plan.ts";
 export { type JsonSchema, jsonSchema } from "./schema.ts";

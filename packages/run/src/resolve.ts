@@ -6,8 +6,10 @@ import { problemsOf } from "./issues.ts";
 import { resolveModel } from "./model.ts";
 import { type PlanResolver, resolvePlan } from "./plan.ts";
 import { inFileOrder, type Problem, RunError } from "./problem.ts";
-import { Resolution } from "./resolution.ts";
-import type { ResolvedRun } from "./resolved.ts";
+import type { Plan } from "@trireme/workload";
+import { Resolution, stated } from "./resolution.ts";
+import type { ResolvedEngine, ResolvedRun } from "./resolved.ts";
+import { resolveRouter } from "./router.ts";
 import { runSchema } from "./schema.ts";
 import { resolveTraining } from "./training.ts";
 
@@ -61,7 +63,15 @@ function resolve(
   if (architecture === undefined || cluster === undefined) return undefined;
   const plan = resolvePlan(resolution, d.plan, architecture, cluster, options.plan);
   if (plan === undefined) return undefined;
-  const computed = { model: architecture, plan, seed: d.seed, engine: d.engine };
+  const router = d.router && resolveRouter(resolution, d.router, architecture, plan);
+  const engine = resolveEngine(resolution, d.engine, plan);
+  const computed = {
+    model: architecture,
+    plan,
+    seed: d.seed,
+    ...(router && { router }),
+    engine,
+  };
   const { data, optimizer, steps } = training;
   const { name: _, source: __, ...shape } = architecture;
   return {
@@ -72,6 +82,24 @@ function resolve(
     derived: resolution.derived,
     fingerprint: fingerprint({ ...computed, model: shape, data, optimizer, steps }),
   };
+}
+
+function resolveEngine(
+  resolution: Resolution,
+  engine: RunDescription["engine"],
+  { matrixPrecision }: Plan,
+): ResolvedEngine {
+  const { fp8Scaling } = engine;
+  if (fp8Scaling !== undefined && matrixPrecision !== "fp8") {
+    const rule = "needs products in FP8";
+    resolution.problem(
+      ["engine", "fp8Scaling"],
+      fp8Scaling,
+      rule,
+      "state plan.matrixPrecision fp8",
+    );
+  }
+  return stated(engine);
 }
 
 /** Ranks of the degrees as written. */

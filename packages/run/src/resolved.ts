@@ -1,5 +1,6 @@
 /** A run with nothing left to derive: what simulator, engine and command line read. */
 import type { Seconds } from "@trireme/core";
+import type { DropOptions, GroupLimit, Scoring } from "@trireme/moe-dispatch";
 import type { Cluster } from "@trireme/topology";
 import type { Model, Plan } from "@trireme/workload";
 import type { Path } from "./problem.ts";
@@ -71,6 +72,67 @@ export interface ResolvedGuard {
   readonly limit?: number;
 }
 
+/** How routers choose experts and keep them busy. */
+export interface ResolvedRouter {
+  /**
+   * How logits become weights. Default: sigmoid with a selection bias, else softmax, over the chosen
+   * experts, or over all where one is chosen.
+   */
+  readonly scoring?: Scoring;
+  /**
+   * Coefficient of the balance loss over the global batch (Switch, 2021, eq. 4), whose tokens per
+   * expert are those of the step before: a pipeline's first backward comes before its last forward.
+   * Default 0.01, or 0 with a selection bias.
+   */
+  readonly balanceLoss?: number;
+  /** Coefficient of the z-loss (ST-MoE, 2022, eq. 5); default 0. */
+  readonly zLoss?: number;
+  /** Factor on all weights (DeepSeek's routed scaling factor); default 1. */
+  readonly scale?: number;
+  /** Limits each token to the experts of a few groups (DeepSeek-V3, section 2.1.2). */
+  readonly groups?: GroupLimit;
+  /** What the selection bias moves by after a step (DeepSeek-V3, section 2.1.2); default 0.001. */
+  readonly biasRate?: number;
+  /** Whether experts at their capacity keep the first tokens, the default, or those of the largest weights. */
+  readonly dropPolicy?: DropOptions["policy"];
+  /** Groups of experts that share a capacity, as those of a device (MegaScale-MoE); default each by itself. */
+  readonly capacityGroups?: number;
+  /** Whose tokens are dropped by themselves, where there is a capacity; default each rank's of a microbatch. */
+  readonly capacityParts?: CapacityParts;
+}
+
+/**
+ * The parts of the global batch whose tokens are dropped by themselves where experts have a capacity:
+ * those of a rank under this microbatch and these degrees. What is left out is as in the plan.
+ */
+export interface CapacityParts {
+  /** Samples; a divisor of the plan's. */
+  readonly microbatch?: number;
+  /** Context-parallel ranks, which share out samples as the plan's `contextExchange` does. */
+  readonly cp?: number;
+  /** Tensor-parallel ranks with sequence parallelism. */
+  readonly tp?: number;
+}
+
+/**
+ * `wasm`: kernels in WebAssembly, the same bits everywhere. `fused`: WebAssembly with fused
+ * multiply-adds, an error where the JavaScript engine has none. `native`: products of the system's
+ * OpenBLAS, an error without, and `fused` for the rest where there is that. `auto`: the fastest that
+ * there is of each.
+ */
+export type KernelChoice = "wasm" | "fused" | "native" | "auto";
+
+/** Where the scale of an FP8 operand comes from. */
+export type Fp8Scaling = "current" | "delayed" | "block";
+
+/** What carries the run out, and by which arithmetic. */
+export interface ResolvedEngine {
+  readonly kind: "embedded";
+  readonly kernels: KernelChoice;
+  /** Of products in FP8 (`plan.matrixPrecision: fp8`); default current. */
+  readonly fp8Scaling?: Fp8Scaling;
+}
+
 /** A value the file does not state, and where it comes from. */
 export interface Derivation {
   readonly path: Path;
@@ -91,7 +153,8 @@ export interface ResolvedRun {
   readonly checkpoint: ResolvedCheckpoint;
   readonly evaluate: ResolvedEvaluate;
   readonly guard?: ResolvedGuard;
-  readonly engine: { readonly kind: "embedded" };
+  readonly router?: ResolvedRouter;
+  readonly engine: ResolvedEngine;
   readonly sample?: ResolvedSample;
   /** What the file left out. */
   readonly derived: readonly Derivation[];

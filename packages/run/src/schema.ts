@@ -5,6 +5,7 @@ import type {
   ClusterSection,
   DataSection,
   OptimizerSection,
+  RouterSection,
   RunDescription,
 } from "./description.ts";
 import { modelSection } from "./model-schema.ts";
@@ -15,6 +16,8 @@ const count = (description: string): z.ZodNumber => z.int().min(1).describe(desc
 const natural = (description: string): z.ZodNumber => z.int().min(0).describe(description);
 const fraction = (description: string): z.ZodNumber =>
   z.number().min(0).lt(1).describe(description);
+const coefficient = (what: string): z.ZodOptional<z.ZodNumber> =>
+  z.number().min(0).optional().describe(`coefficient of the ${what}`);
 const seed = (description: string): z.ZodNumber => z.int().describe(description);
 
 const link = {
@@ -98,6 +101,42 @@ const optimizerSection: z.ZodType<OptimizerSection> = z.strictObject({
   clip: z.number().min(0).default(1).describe("largest norm of the gradient; 0 clips nothing"),
 });
 
+const routerSection: z.ZodType<RouterSection> = z.strictObject({
+  scoring: z
+    .enum(["softmax-after", "softmax-before", "sigmoid"])
+    .optional()
+    .describe("how logits become weights: softmax over the chosen experts, over all, or sigmoid"),
+  balanceLoss: coefficient("balance loss (Switch, eq. 4); default 0.01, or 0 with selectionBias"),
+  zLoss: coefficient("z-loss (ST-MoE, eq. 5); default 0"),
+  scale: z.number().positive().optional().describe("factor on all weights; default 1"),
+  groups: z
+    .strictObject({
+      groups: count("groups of equal size that the experts lie in"),
+      keep: count("groups kept for each token"),
+      best: count("best experts of a group that speak for it").optional(),
+    })
+    .optional()
+    .describe("limits each token to the experts of a few groups (DeepSeek-V3, section 2.1.2)"),
+  biasRate: z
+    .number()
+    .min(0)
+    .optional()
+    .describe("what a selection bias moves by after a step; default 0.001"),
+  dropPolicy: z
+    .enum(["position", "probability"])
+    .optional()
+    .describe("whose tokens a full expert keeps: the first, the default, or the largest weights"),
+  capacityGroups: count("groups of experts that share a capacity; default each its own").optional(),
+  capacityParts: z
+    .strictObject({
+      microbatch: count("samples").optional(),
+      cp: count("context-parallel ranks").optional(),
+      tp: count("tensor-parallel ranks with sequence parallelism").optional(),
+    })
+    .optional()
+    .describe("degrees by which tokens are dropped, to repeat another layout; default the plan's"),
+});
+
 const runSection: z.ZodType<RunDescription> = z.strictObject({
   name: z.string().min(1).optional().describe("what the run is called; default the model's name"),
   model: z
@@ -150,12 +189,25 @@ const runSection: z.ZodType<RunDescription> = z.strictObject({
     })
     .optional()
     .describe("going back from spikes of the loss; needs checkpoints to go back to; default none"),
+  router: routerSection
+    .optional()
+    .describe("how experts are chosen and kept busy; default by what experts the model has"),
   engine: z
     .strictObject({
       kind: z.literal("embedded").default("embedded").describe("worker threads of this process"),
+      kernels: z
+        .enum(["wasm", "fused", "native", "auto"])
+        .default("wasm")
+        .describe(
+          "wasm: the same bits on every processor; fused: multiply and add in one; native: products of the system's OpenBLAS, through koffi; auto: the fastest there is",
+        ),
+      fp8Scaling: z
+        .enum(["current", "delayed", "block"])
+        .optional()
+        .describe("scales of FP8 operands (plan.matrixPrecision fp8); default current"),
     })
     .prefault({})
-    .describe("what carries the run out"),
+    .describe("what carries the run out, and by which arithmetic"),
   sample: z
     .strictObject({
       prompt: z.string().min(1).describe("text to continue"),

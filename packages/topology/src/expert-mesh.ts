@@ -4,7 +4,7 @@
  * (pipeline) stay (MoE parallel folding: Liu et al., arXiv 2504.14960). Experts' gradients are
  * summed over the expert-data groups.
  */
-import { TriremeError } from "@trireme/core";
+import { TriremeError, nearestDivisor } from "@trireme/core";
 import { type Mesh, axisOf, coordinate, defineMesh, groupOf, rankAt } from "./mesh.ts";
 
 export interface ExpertMesh {
@@ -37,7 +37,7 @@ export function foldExperts(dense: Mesh, fold: ExpertFold): ExpertMesh {
   if (!Number.isInteger(edp)) {
     throw new TriremeError(
       "MESH",
-      `etp(${etp}) x ep(${ep}) does not divide ${axes.map((a) => `${a.name}(${a.size})`).join(" x ")} = ${ranks}; the nearest ep is ${nearestDivisor(ranks, etp, ep)}`,
+      `etp(${etp}) x ep(${ep}) does not divide ${axes.map((a) => `${a.name}(${a.size})`).join(" x ")} = ${ranks}; the nearest ep is ${nearestDivisor(ranks / etp, ep)}`,
     );
   }
   const experts = defineMesh([
@@ -96,14 +96,4 @@ function foldedIndex(mesh: ExpertMesh, rank: number): number {
 
 function hasAxis(mesh: Mesh, name: string): boolean {
   return mesh.axes.some((a) => a.name === name);
-}
-
-function nearestDivisor(ranks: number, etp: number, ep: number): number {
-  const limit = ranks / etp;
-  if (!Number.isInteger(limit)) return 1;
-  let best = 1;
-  for (let d = 1; d <= limit; d++) {
-    if (limit % d === 0 && Math.abs(d - ep) < Math.abs(best - ep)) best = d;
-  }
-  return best;
 }

@@ -1,6 +1,7 @@
 /** Models from their shapes: what is left out has a default. */
+import { nearestDivisor } from "@trireme/core";
 import type { Adapter, Encoder, Experts, LatentAttention, Model, Window } from "./model.ts";
-import { checkModel, fail, nearestDivisor } from "./model-rules.ts";
+import { checkModel, fail } from "./model-rules.ts";
 
 /** Some fields that must be given, the rest at will. */
 type Given<T, K extends keyof T> = Pick<T, K> & { readonly [P in keyof T]?: T[P] | undefined };

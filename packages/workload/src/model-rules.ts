@@ -1,5 +1,5 @@
 /** The rules of a model's shape. */
-import { TriremeError, nearestName } from "@trireme/core";
+import { TriremeError, nearestDivisor, nearestName } from "@trireme/core";
 import {
   type Adapter,
   type AdapterTarget,
@@ -214,20 +214,4 @@ function whole(name: string, value: number, least: 0 | 1): void {
 /** Refuses a model. */
 export function fail(message: string): never {
   throw new TriremeError("MODEL", message);
-}
-
-/** The divisor of `n` nearest to `target`, the smaller of equals; 1 when `n` is no positive integer. */
-export function nearestDivisor(n: number, target: number): number {
-  if (!Number.isSafeInteger(n) || n < 1) return 1;
-  let best = 1;
-  const consider = (d: number): void => {
-    const gain = Math.abs(best - target) - Math.abs(d - target);
-    if (gain > 0 || (gain === 0 && d < best)) best = d;
-  };
-  for (let d = 1; d * d <= n; d++) {
-    if (n % d !== 0) continue;
-    consider(d);
-    consider(n / d);
-  }
-  return best;
 }

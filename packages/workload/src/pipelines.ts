@@ -4,9 +4,8 @@
  * `dp` is the number of pipelines, `pp` the most stages, `tp` the widest stage. Pipelines that are all
  * alike are the usual plan, and become it.
  */
-import { TriremeError } from "@trireme/core";
+import { TriremeError, nearestDivisor } from "@trireme/core";
 import type { Model } from "./model.ts";
-import { nearestDivisor } from "./model-rules.ts";
 import type { Plan, PlanOptions } from "./plan.ts";
 
 /** One stage of one pipeline. */

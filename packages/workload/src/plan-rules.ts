@@ -1,6 +1,5 @@
 /** The rules of a plan, in the order in which a person would want to hear of them. */
-import { TriremeError, nearestName } from "@trireme/core";
-import { nearestDivisor } from "./model-rules.ts";
+import { TriremeError, nearestName, nearestDivisor } from "@trireme/core";
 import { decoderTokens } from "./encoder.ts";
 import { layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";

@@ -44,7 +44,9 @@ function machineLine(run: ResolvedRun): string {
   const { concurrency } = hostOf(run.cluster, 0);
   const count = ranks(run.plan);
   const sharing = count > concurrency ? `, shared by ${count} ranks` : "";
-  return `this one: ${concurrency} core${concurrency === 1 ? "" : "s"}${sharing}`;
+  const { kernels } = run.engine;
+  const by = kernels === "wasm" ? "" : `; kernels ${kernels}`;
+  return `this one: ${concurrency} core${concurrency === 1 ? "" : "s"}${sharing}${by}`;
 }
 
 function clusterLine({ cluster, plan }: ResolvedRun): string {

@@ -1,21 +1,9 @@
 import { TriremeError } from "@trireme/core";
+import type { CapacityParts } from "@trireme/run";
 import type { Plan } from "@trireme/workload";
 import { contextPieces } from "../layout/context-pieces.ts";
 import type { Share } from "../parameters/spec-parts.ts";
 import type { Range } from "../memory/slice.ts";
-
-/**
- * The parts of the global batch whose tokens are dropped by themselves where experts have a capacity:
- * those of a rank under this microbatch and these degrees. What is left out is as in the plan.
- */
-export interface CapacityParts {
-  /** Samples; a divisor of the plan's. */
-  readonly microbatch?: number;
-  /** Context-parallel ranks, which share out samples as the plan's `contextExchange` does. */
-  readonly cp?: number;
-  /** Tensor-parallel ranks with sequence parallelism. */
-  readonly tp?: number;
-}
 
 /** Where a rank's rows of a microbatch come from. */
 export interface RowOrigin {

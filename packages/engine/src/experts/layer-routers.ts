@@ -1,12 +1,13 @@
 /** The routers of a rank's layers, and what they learn from a step. */
 import type { Communicator } from "@trireme/collectives";
+import type { ResolvedRouter } from "@trireme/run";
 import type { Experts, Model, Plan } from "@trireme/workload";
 import type { Pool } from "../memory/pool.ts";
 import type { RankLayout } from "../layout/rank-layout.ts";
 import type { StageWeights } from "../weights/stage-weights.ts";
 import { type Tensor, view } from "../memory/tensor.ts";
 import { capacityGroups } from "./capacity-groups.ts";
-import { Router, type RouterOptions } from "./router.ts";
+import { Router } from "./router.ts";
 
 /** What the routers of a rank need. */
 export interface LayerRoutersOptions {
@@ -14,7 +15,7 @@ export interface LayerRoutersOptions {
   readonly plan: Plan;
   readonly layout: RankLayout;
   readonly pool: Pool;
-  readonly router?: RouterOptions | undefined;
+  readonly router?: ResolvedRouter | undefined;
   /** By stage of the schedule. */
   readonly weights: ReadonlyMap<number, StageWeights>;
   /** The communicator of some ranks. */

@@ -4,10 +4,7 @@
  * `@trireme/moe-dispatch`; this holds what they depend on from step to step.
  */
 import {
-  type DropOptions,
-  type GroupLimit,
   type Routing,
-  type Scoring,
   type WeightOptions,
   balanceLoss,
   dropTokens,
@@ -18,37 +15,8 @@ import {
   updateSelectionBias,
   zLoss,
 } from "@trireme/moe-dispatch";
+import { type ResolvedRouter, type WholeRouter, wholeRouter } from "@trireme/run";
 import type { Experts } from "@trireme/workload";
-import type { CapacityParts } from "./capacity-groups.ts";
-
-/** How experts are chosen and kept busy. */
-export interface RouterOptions {
-  /**
-   * How logits become weights. Default: sigmoid with a selection bias, else softmax, over the chosen
-   * experts, or over all where one is chosen.
-   */
-  readonly scoring?: Scoring;
-  /**
-   * Coefficient of the balance loss over the global batch (Switch, 2021, eq. 4), whose tokens per
-   * expert are those of the step before: a pipeline's first backward comes before its last forward.
-   * Default 0.01, or 0 with a selection bias.
-   */
-  readonly balanceLoss?: number;
-  /** Coefficient of the z-loss (ST-MoE, 2022, eq. 5); default 0. */
-  readonly zLoss?: number;
-  /** Factor on all weights (DeepSeek's routed scaling factor); default 1. */
-  readonly scale?: number;
-  /** Limits each token to the experts of a few groups (DeepSeek-V3, section 2.1.2). */
-  readonly groups?: GroupLimit;
-  /** Whether experts at their capacity keep the first tokens, the default, or those of the largest weights. */
-  readonly dropPolicy?: DropOptions["policy"];
-  /** Groups of experts that share a capacity, as those of a device (MegaScale-MoE); default each by itself. */
-  readonly capacityGroups?: number;
-  /** Whose tokens are dropped by themselves, where there is a capacity; default each rank's of a microbatch. */
-  readonly capacityParts?: CapacityParts;
-  /** What the selection bias moves by after a step (DeepSeek-V3, section 2.1.2); default 0.001. */
-  readonly biasRate?: number;
-}
 
 /** State of one layer's router that lives from step to step, in the rank's memory. */
 export interface RouterState {
@@ -90,10 +58,10 @@ function dropBeyond(
   routing: Routing,
   factor: number,
   parts: readonly Int32Array[],
-  options: RouterOptions,
+  options: WholeRouter,
 ): Routing {
   const { topK, experts } = routing;
-  const { dropPolicy: policy = "position", capacityGroups: deviceGroups = experts } = options;
+  const { dropPolicy: policy, capacityGroups: deviceGroups = experts } = options;
   const drop = (some: Routing): Routing => {
     const { tokens } = some;
     const capacity = expertCapacity({ tokens, topK, experts: deviceGroups, factor });
@@ -122,7 +90,7 @@ export class Router {
   /** Tokens per expert so far in this step, on this rank. */
   readonly counts: Int32Array;
   readonly #experts: Experts;
-  readonly #options: RouterOptions;
+  readonly #options: WholeRouter;
   readonly #state: RouterState;
   readonly #capacity: Capacity | undefined;
   readonly #parts: readonly Int32Array[];
@@ -134,13 +102,13 @@ export class Router {
    */
   constructor(
     experts: Experts,
-    options: RouterOptions,
+    options: ResolvedRouter,
     state: RouterState,
     capacity: Capacity | undefined,
     batchTokens: number,
   ) {
     this.#experts = experts;
-    this.#options = options;
+    this.#options = wholeRouter(experts, options);
     this.#state = state;
     this.#capacity = capacity;
     this.#parts = capacity === undefined ? [] : membersOf(capacity.groups);
@@ -169,7 +137,7 @@ export class Router {
   /** Gradient of logits [T, E] from that of the kept weights [T, k]; counts the tokens. */
   gradient(logits: Float32Array, routed: Routed, weights: Float32Array): Float32Array {
     const { count: experts } = this.#experts;
-    const { balance, z } = this.#coefficients;
+    const { balanceLoss: balance, zLoss: z } = this.#options;
     const into = new Float32Array(logits.length);
     // Weights are shares of all that were chosen: a dropped slot passes nothing, but is counted.
     const kept = weights.map((g, slot) => (routed.kept.expertIds[slot] === -1 ? 0 : g));
@@ -180,7 +148,7 @@ export class Router {
     });
     const { load } = this.#state;
     if (balance > 0 && load.some((count) => count > 0)) {
-      const scoring = this.#scoring === "sigmoid" ? "sigmoid" : "softmax";
+      const scoring = this.#options.scoring === "sigmoid" ? "sigmoid" : "softmax";
       const whole = { tokens: this.#batchTokens, counts: load };
       add(
         balanceLoss(logits, routed.chosen, { coefficient: balance, scoring, whole }).gradient,
@@ -198,27 +166,13 @@ export class Router {
   endStep(counts: Int32Array): void {
     const { load, bias } = this.#state;
     load.set(counts);
-    if (bias !== undefined) updateSelectionBias(bias, counts, this.#options.biasRate ?? 1e-3);
+    if (bias !== undefined) updateSelectionBias(bias, counts, this.#options.biasRate);
     this.counts.fill(0);
   }
 
   get #weighting(): WeightOptions {
-    const { count: experts } = this.#experts;
-    return { experts, scoring: this.#scoring, scale: this.#options.scale ?? 1 };
-  }
-
-  get #scoring(): Scoring {
-    const { selectionBias, active } = this.#experts;
-    const { scoring } = this.#options;
-    if (scoring !== undefined) return scoring;
-    // The softmax over one chosen expert is 1 whatever the router says: it would not learn.
-    if (selectionBias) return "sigmoid";
-    return active === 1 ? "softmax-before" : "softmax-after";
-  }
-
-  get #coefficients(): { readonly balance: number; readonly z: number } {
-    const balance = this.#options.balanceLoss ?? (this.#experts.selectionBias ? 0 : 0.01);
-    return { balance, z: this.#options.zLoss ?? 0 };
+    const { scoring, scale } = this.#options;
+    return { experts: this.#experts.count, scoring, scale };
   }
 }
 

@@ -1,5 +1,6 @@
 /** Who makes the matrix products: the WebAssembly kernels, or another library on the same memory. */
 import type { TriremeError } from "@trireme/core";
+import type { KernelChoice } from "@trireme/run";
 import { fusedKernels } from "./fused-kernels.ts";
 import type { Kernels } from "./kernels.ts";
 import { openBlas } from "./open-blas.ts";
@@ -19,13 +20,6 @@ export type FoundBackend =
   | { readonly ok: true; readonly backend: GemmBackend }
   | { readonly ok: false; readonly error: TriremeError };
 
-/**
- * `wasm`: the kernels, the same bits everywhere. `fused`: WebAssembly with fused multiply-adds, an
- * error where the JavaScript engine has none. `native`: products of the system's OpenBLAS, an error
- * without, and `fused` for the rest where there is that. `auto`: the fastest that there is of each.
- */
-export type GemmChoice = "wasm" | "fused" | "native" | "auto";
-
 /** Ways to find a backend; a later one's kernels replace an earlier one's. */
 const finders = { fused: fusedKernels, native: openBlas };
 
@@ -33,7 +27,7 @@ const finders = { fused: fusedKernels, native: openBlas };
 export function withBackend(
   kernels: Kernels,
   memory: WebAssembly.Memory,
-  choice: GemmChoice,
+  choice: KernelChoice,
 ): Kernels {
   if (choice === "wasm") return kernels;
   const chosen = { ...kernels };

@@ -19,15 +19,7 @@ export interface BuiltRank {
 /** What a rank is built from; which one it is, its communicator says. */
 export type RankPlans = Pick<
   RankSeed,
-  | "model"
-  | "plan"
-  | "optimizer"
-  | "seed"
-  | "rehearse"
-  | "router"
-  | "fp8Scaling"
-  | "corruption"
-  | "gemm"
+  "model" | "plan" | "optimizer" | "seed" | "rehearse" | "router" | "engine" | "corruption"
 >;
 
 /** @param sleep How it sleeps when it rehearses; left out, for real. */
@@ -40,9 +32,10 @@ export function buildRank(
   const { memory, base } = createRankMemory();
   const pool = new Pool(memory, base);
   const kernelsOf = (of: WebAssembly.Memory): Kernels =>
-    withBackend(createKernels(of), of, seed.gemm);
+    withBackend(createKernels(of), of, seed.engine.kernels);
   const rank = new Rank({
     ...seed,
+    fp8Scaling: seed.engine.fp8Scaling,
     place: rankPlace(seed.model, seed.plan, communicator.rank),
     communicator,
     kernels: kernelsOf(memory),

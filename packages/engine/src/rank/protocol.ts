@@ -1,5 +1,6 @@
 /** What the main thread and a rank's thread say to each other: one reply to each request, in order. */
 import type { SharedMemory } from "@trireme/collectives";
+import type { ResolvedEngine, ResolvedRouter } from "@trireme/run";
 import type { Model, Plan } from "@trireme/workload";
 import type { CorruptionOptions } from "../tape/corruption-watch.ts";
 import type { RecordOptions } from "../emulation/emulate-options.ts";
@@ -7,11 +8,8 @@ import type { EmulationSeed } from "../emulation/rank-turns.ts";
 import type { Trace, TraceShard } from "../emulation/trace.ts";
 import type { GenerateOptions } from "../stage/generate.ts";
 import type { GradientPiece } from "../weights/gradient-pieces.ts";
-import type { GemmChoice } from "../kernels/gemm-backend.ts";
 import type { RankCopies } from "../state/memory-copies.ts";
 import type { OptimizerOptions } from "../weights/optimizer.ts";
-import type { RouterOptions } from "../experts/router.ts";
-import type { Fp8Scaling } from "../tape/product-format.ts";
 import type { RankStep } from "./rank.ts";
 import type { Rehearsal } from "../stage/stage-rehearsal.ts";
 import type { RankFileMemory } from "../state/snapshot-files.ts";
@@ -37,13 +35,11 @@ export interface RankSeed {
   /** Instead of computing, sleep this long. */
   readonly rehearse: Rehearsal | undefined;
   /** How experts are chosen and kept busy. */
-  readonly router: RouterOptions | undefined;
-  /** Where the scales of FP8 operands come from. */
-  readonly fp8Scaling: Fp8Scaling | undefined;
+  readonly router: ResolvedRouter | undefined;
+  /** By which arithmetic. */
+  readonly engine: ResolvedEngine;
   /** What is done to tensors behind the ranks' backs, and what is looked for. */
   readonly corruption: CorruptionOptions | undefined;
-  /** Who makes the matrix products. */
-  readonly gemm: GemmChoice;
   /** Of each rank, whose memory has a copy of its state; undefined where no copies are kept. */
   readonly peers: Int32Array | undefined;
   /** What is kept of its messages. */

@@ -1,13 +1,13 @@
 /** One rank of a training run: its share of the model, and what it does in a step. */
 import type { Communicator } from "@trireme/collectives";
 import type { Seconds } from "@trireme/core";
+import type { Fp8Scaling, ResolvedRouter } from "@trireme/run";
 import { type Action, actionsOf } from "@trireme/schedulers";
 import type { Model, Plan, Stage } from "@trireme/workload";
 import type { Bucket } from "../weights/bucket.ts";
 import { type CorruptionOptions, CorruptionWatch } from "../tape/corruption-watch.ts";
 import { CommunicatorGroups } from "../layout/communicator-groups.ts";
 import { LayerRouters } from "../experts/layer-routers.ts";
-import type { RouterOptions } from "../experts/router.ts";
 import { DelayedScaling } from "../weights/delayed-scaling.ts";
 import { generate, type GenerateOptions } from "../stage/generate.ts";
 import { gradientBytes } from "../memory/gradient-block.ts";
@@ -20,7 +20,7 @@ import type { Parallel } from "../layout/parallel.ts";
 import { vocabRows, vocabStart } from "../parameters/parameter-specs.ts";
 import { PipelinePlayer } from "../stage/pipeline-player.ts";
 import type { Pool } from "../memory/pool.ts";
-import { type Fp8Scaling, planFormat } from "../tape/product-format.ts";
+import { planFormat } from "../tape/product-format.ts";
 import type { Products } from "../tape/products.ts";
 import type { RankLayout } from "../layout/rank-layout.ts";
 import type { RankPlace } from "../layout/rank-place.ts";
@@ -56,7 +56,7 @@ export interface RankOptions {
   /** How to sleep; default for real. */
   readonly sleep?: ((seconds: Seconds) => void) | undefined;
   /** How experts are chosen and kept busy. */
-  readonly router?: RouterOptions | undefined;
+  readonly router?: ResolvedRouter | undefined;
   /** Where the scales of FP8 operands come from; default current. */
   readonly fp8Scaling?: Fp8Scaling | undefined;
   /** What is done to tensors behind the rank's back, and what is looked for. */

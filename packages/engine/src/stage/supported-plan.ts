@@ -1,7 +1,7 @@
 import { TriremeError } from "@trireme/core";
+import type { Fp8Scaling } from "@trireme/run";
 import type { Model, Plan } from "@trireme/workload";
 import type { OptimizerOptions } from "../weights/optimizer.ts";
-import type { Fp8Scaling } from "../tape/product-format.ts";
 import { expertWishes, modelWishes } from "../parameters/supported-model.ts";
 
 /** What a plan or model may ask for beyond the engine's means: the wish, whether it is there, and the way out. */
@@ -94,7 +94,7 @@ export function checkBeside(
     [
       "delayed FP8 scales over pipelines that differ",
       matrixPrecision === "fp8" && fp8Scaling === "delayed",
-      "fp8Scaling current",
+      "engine.fp8Scaling current",
     ],
   ]);
 }

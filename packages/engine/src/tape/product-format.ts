@@ -4,13 +4,11 @@
  * (Micikevicius et al., 2022), scaled as a tensor by its present or its recent maximum, or in blocks of
  * 128 numbers of a row (DeepSeek-V3, 2024, section 3.3.2).
  */
+import type { Fp8Scaling } from "@trireme/run";
 import type { Plan } from "@trireme/workload";
 import type { DelayedScaling } from "../weights/delayed-scaling.ts";
 import type { Kernels } from "../kernels/kernels.ts";
 import { type Tensor, matrixDims } from "../memory/tensor.ts";
-
-/** Where the scale of an FP8 operand comes from. */
-export type Fp8Scaling = "current" | "delayed" | "block";
 
 /** What products compute in. */
 type ProductPrecision =

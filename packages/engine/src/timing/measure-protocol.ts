@@ -1,3 +1,4 @@
+import type { KernelChoice } from "@trireme/run";
 import type { Operator } from "@trireme/workload";
 
 /** What a measuring thread is given. */
@@ -8,6 +9,7 @@ export interface MeasureSeed {
   /** Shared counter at which the threads meet before they begin, and how many they are. */
   readonly gate: Int32Array;
   readonly threads: number;
+  readonly kernels: KernelChoice;
 }
 
 /** Median seconds of one execution, by operator key. */

@@ -3,6 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { Operator } from "@trireme/workload";
 import type { Segment } from "../weights/bucket.ts";
 import { HostMemory, HostPlace } from "../weights/host-place.ts";
+import { withBackend } from "../kernels/gemm-backend.ts";
 import { type Kernels, createKernels } from "../kernels/kernels.ts";
 import type { Measured, MeasureSeed } from "./measure-protocol.ts";
 import { gradientOperator, timedOperator } from "./operator-case.ts";
@@ -19,7 +20,9 @@ const now = (): number => performance.now() / 1e3;
 const seed = workerData as MeasureSeed;
 const { memory, base } = createRankMemory();
 const pool = new Pool(memory, base);
-const kernels = createKernels(memory);
+const kernelsOf = (of: WebAssembly.Memory): Kernels =>
+  withBackend(createKernels(of), of, seed.kernels);
+const kernels = kernelsOf(memory);
 // Losses and the products that nothing quantises say what activations and matrices of the plan are kept in.
 const narrow = seed.operators.some(({ form }) => form.startsWith("bf16"));
 
@@ -98,7 +101,7 @@ function timeOptimizer(operator: Operator, budget: number): Measured {
   const gradient = { pointer, size: n, each: 4 } as const;
   const host =
     operator.form === "adamw-host"
-      ? new HostPlace(new HostMemory(createKernels), memory, { start: 0, value })
+      ? new HostPlace(new HostMemory(kernelsOf), memory, { start: 0, value })
       : undefined;
   const times: number[] = [];
   for (const counts of timedRuns(budget, now)) {

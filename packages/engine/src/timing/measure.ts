@@ -1,6 +1,8 @@
 /** Micro-timings of a plan's operators on this machine: what predictions of real steps rest on. */
 import { type Seconds, TriremeError } from "@trireme/core";
+import type { KernelChoice } from "@trireme/run";
 import type { Operator } from "@trireme/workload";
+import { chooseOpenBlasCore } from "../kernels/open-blas-core.ts";
 import { measureOnThread } from "./measure-on-thread.ts";
 import type { Measured, MeasureSeed } from "./measure-protocol.ts";
 
@@ -10,6 +12,8 @@ export interface MeasureOptions {
   readonly budget: Seconds;
   /** Threads that time at once, one a core: as many as will compute at once. */
   readonly cores: number;
+  /** What the run computes by (`engine.kernels`); default `wasm`. */
+  readonly kernels?: KernelChoice;
 }
 
 /**
@@ -21,7 +25,7 @@ export async function measureOperators(
   operators: readonly Operator[],
   options: MeasureOptions,
 ): Promise<ReadonlyMap<string, Seconds>> {
-  const { budget, cores } = options;
+  const { budget, cores, kernels = "wasm" } = options;
   if (!(budget > 0) || !Number.isInteger(cores) || cores < 1) {
     throw new TriremeError(
       "MEASURE",
@@ -31,7 +35,8 @@ export async function measureOperators(
   const unique = [...new Map(operators.map((o) => [o.key, o])).values()];
   if (unique.length === 0) return new Map();
   const gate = new Int32Array(new SharedArrayBuffer(8));
-  const seed: MeasureSeed = { operators: unique, budget, gate, threads: cores };
+  if (kernels !== "wasm") chooseOpenBlasCore();
+  const seed: MeasureSeed = { operators: unique, budget, gate, threads: cores, kernels };
   const worker = new URL("./measure-worker", import.meta.url);
   const results = await Promise.all(
     Array.from({ length: cores }, () => measureOnThread<Measured>(worker, seed)),

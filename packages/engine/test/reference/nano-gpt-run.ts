@@ -5,17 +5,20 @@
  *
  *     pnpm --filter @trireme/engine nano-gpt [wasm|fused|native] [steps]
  */
-import { type GemmChoice, embeddedRuntime } from "@trireme/engine";
+import { embeddedRuntime } from "@trireme/engine";
+import type { KernelChoice } from "@trireme/run";
 import { takeSnapshot } from "../small-run.ts";
 import { nanoGpt, nanoGptBatch, rateOf } from "./nano-gpt.ts";
 import { torchAdvice, torchPython, trainByTorch } from "./torch.ts";
 
-const choices: readonly GemmChoice[] = ["wasm", "fused", "native"];
-const [gemm = "wasm", count = "2000"] = process.argv.slice(2);
-const choice = choices.find((name) => name === gemm);
+const choices: readonly KernelChoice[] = ["wasm", "fused", "native"];
+const [kernels = "wasm", count = "2000"] = process.argv.slice(2);
+const choice = choices.find((name) => name === kernels);
 const steps = Number(count);
 if (choice === undefined || !(Number.isInteger(steps) && steps > 0)) {
-  throw new Error(`${gemm} ${count}: must be one of ${choices.join(", ")}, and a number of steps`);
+  throw new Error(
+    `${kernels} ${count}: must be one of ${choices.join(", ")}, and a number of steps`,
+  );
 }
 
 /** Batches of the last tenth of the text, which is not trained on. */
@@ -24,8 +27,8 @@ const validationBatches = 50;
 const window = 100;
 const ends = [100, 500, 1000, 1500, 2000].filter((end) => end < steps).concat(steps);
 
-const run = nanoGpt();
-const runtime = embeddedRuntime({ gemm: choice });
+const run = nanoGpt({ kernels: choice });
+const runtime = embeddedRuntime();
 await runtime.start(run);
 const first = await takeSnapshot(runtime);
 const losses: number[] = [];

@@ -5,7 +5,7 @@
  */
 import { createRng } from "@trireme/core";
 import type { Batch } from "@trireme/dataloader";
-import { type ResolvedRun, defineRun } from "@trireme/run";
+import { type KernelChoice, type ResolvedRun, defineRun } from "@trireme/run";
 import { learningRate } from "@trireme/runtime";
 import { characterText } from "./text.ts";
 
@@ -16,8 +16,11 @@ const steps = 2000;
 const text = characterText(2 ** 20);
 const trained = Math.floor(text.tokens.length * 0.9);
 
-/** The run on `dp` ranks. */
-export function nanoGpt(dp = 1): ResolvedRun {
+/** The run on `dp` ranks, by these kernels. */
+export function nanoGpt({
+  dp = 1,
+  kernels = "wasm",
+}: { readonly dp?: number; readonly kernels?: KernelChoice } = {}): ResolvedRun {
   return defineRun({
     name: "nanoGPT on a CPU",
     model: { layers: 4, hidden: 128, heads: 4, vocab: text.vocab, context: sequence },
@@ -36,6 +39,7 @@ export function nanoGpt(dp = 1): ResolvedRun {
       clip: 1,
     },
     steps,
+    engine: { kernels },
     seed: 1337,
   });
 }

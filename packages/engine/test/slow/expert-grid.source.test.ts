@@ -3,7 +3,7 @@
  * other parallelism. Bounds as in the grid without experts; rows in fewer bits have their own.
  */
 import { expect, test } from "vitest";
-import type { RouterOptions } from "@trireme/engine";
+import type { ResolvedRouter } from "@trireme/run";
 import type { ModelOptions } from "@trireme/workload";
 import { expectCompressed } from "../compressed-experts.ts";
 import {
@@ -46,7 +46,7 @@ const experts: readonly (readonly [Degrees, Partial<ModelOptions>])[] = [
  * With what routers are told: capacities, also by parts that are smaller than a rank's, and losses.
  * Dropping by weight is not among it: rounding tips the order of weights that are nearly equal.
  */
-const routed: readonly (readonly [Degrees, Partial<ModelOptions>, RouterOptions])[] = [
+const routed: readonly (readonly [Degrees, Partial<ModelOptions>, ResolvedRouter])[] = [
   [{ pp: 2, expertCapacity: 1, schedule: "zb-h1" }, mixtral, {}],
   [{ tp: 2, sequenceParallel: true, expertCapacity: 1, etp: 1, ep: 2 }, mixtral, {}],
   [{ tp: 2, sequenceParallel: true, expertCapacity: 1.25, microbatch: 2 }, switchForm, {}],

@@ -5,6 +5,7 @@
 import { type Imported, type Unsupported, present } from "./interchange.ts";
 import { type Refuse, expertsOf, latentOf, windowOf } from "./megatron-experts.ts";
 import { planOf } from "./from-megatron-plan.ts";
+import { routerOf } from "./megatron-router.ts";
 import { OptionList } from "./option-list.ts";
 
 /**
@@ -24,6 +25,7 @@ export function fromMegatron(args: string | readonly string[]): Imported {
     model,
     plan: planOf(options, refuse),
     optimizer: optimizerOf(options, refuse),
+    router: routerOf(options, refuse),
     steps: options.number("--train-iters"),
     seed: options.number("--seed") ?? 1234,
     checkpoint: present({

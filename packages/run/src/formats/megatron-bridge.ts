@@ -35,6 +35,8 @@ const rows: readonly Row[] = [
   modelRow("moe_enable_deepep", "moe-enable-deepep", "flag"),
   modelRow("moe_expert_capacity_factor", "moe-expert-capacity-factor"),
   modelRow("moe_pad_expert_input_to_capacity", "moe-pad-expert-input-to-capacity", "flag"),
+  modelRow("moe_router_bias_update_rate", "moe-router-bias-update-rate"),
+  modelRow("moe_token_drop_policy", "moe-token-drop-policy"),
   modelRow("cuda_graph_impl", "cuda-graph-impl"),
   modelRow("cuda_graph_scope", "cuda-graph-scope"),
   modelRow(

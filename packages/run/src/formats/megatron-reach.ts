@@ -4,6 +4,7 @@ import type { Reach } from "./unexpressed.ts";
 /** What `toMegatron` writes, or lists by itself. */
 export const reach: Reach = {
   form: {},
+  router: true,
   reason: "has no counterpart in Megatron-LM's arguments",
   model: [
     "layers",

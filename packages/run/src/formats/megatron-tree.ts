@@ -31,6 +31,8 @@ const fields: Readonly<Record<string, string>> = {
   "moe-shared-expert-gate": "model.experts.sharedGate",
   "moe-layer-freq": "model.experts.denseLayers",
   "moe-router-enable-expert-bias": "model.experts.selectionBias",
+  "moe-router-bias-update-rate": "router.biasRate",
+  "moe-token-drop-policy": "router.dropPolicy",
   "moe-ffn-hidden-size": "model.experts.ffn",
   "multi-latent-attention": "model.latent",
   "window-attn-skip-freq": "model.window.every",

@@ -8,6 +8,7 @@ import {
   latentSettings,
   windowSettings,
 } from "./megatron-experts.ts";
+import { routerSettings } from "./megatron-router.ts";
 import { reach } from "./megatron-reach.ts";
 import { planSettings } from "./to-megatron-plan.ts";
 import { unexpressed } from "./unexpressed.ts";
@@ -41,6 +42,7 @@ export function megatronSettings(run: ResolvedRun): {
   const settings = {
     ...modelSettings(run, refuse),
     ...planSettings(run, refuse),
+    ...routerSettings(run, refuse),
     ...trainingSettings(run),
   };
   refuseValues(run, refuse);

@@ -17,6 +17,8 @@ export interface Reach {
   /** The form of all its models, where that is not GPT's. */
   readonly form: Partial<ModelOptions>;
   readonly plan: readonly (keyof Plan)[];
+  /** Whether it writes what is stated of routers, or lists it by itself; left out, no. */
+  readonly router?: boolean;
   /** Why the rest cannot be said. */
   readonly reason: string;
 }
@@ -37,6 +39,11 @@ export function unexpressed(run: ResolvedRun, reach: Reach): readonly Unsupporte
       "name",
       "source",
     ]).map(([key, value]) => ({ option: `model.${key}`, value, reason })),
+    ...(reach.router === true ? [] : Object.entries(run.router ?? {})).map(([key, value]) => ({
+      option: `router.${key}`,
+      value,
+      reason,
+    })),
     ...differing(run.plan, planDefaults(run), [...reach.plan, ...sizes]).map(([key, value]) => ({
       option: `plan.${key}`,
       value,

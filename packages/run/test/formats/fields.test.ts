@@ -1,5 +1,5 @@
 /** In every format, each field of a model and a plan that is not its default is written or listed. */
-import { type ResolvedRun, defineRun } from "@trireme/run";
+import { type ResolvedRun, defineRun, wholeRouter } from "@trireme/run";
 import {
   type Imported,
   type Unsupported,
@@ -189,6 +189,28 @@ const shapes: readonly (readonly [keyof Model, object])[] = [
   ["experts", { ...dense, experts: { ...experts, every: 2 } }],
 ];
 
+/** Experts of a capacity whose choice is biased. */
+const routed = {
+  model: { ...dense, experts: { count: 8, active: 2, selectionBias: true } },
+  cluster,
+  plan: { globalBatch, expertCapacity: 2 },
+};
+
+/** What may be stated of routers, none of it the default. */
+const routers: readonly (readonly [string, unknown])[] = [
+  ["scoring", "softmax-before"],
+  ["scoring", "softmax-after"],
+  ["balanceLoss", 0.02],
+  ["zLoss", 1e-3],
+  ["scale", 2.5],
+  ["groups", { groups: 4, keep: 2 }],
+  ["groups", { groups: 4, keep: 2, best: 2 }],
+  ["biasRate", 1e-4],
+  ["dropPolicy", "probability"],
+  ["capacityGroups", 4],
+  ["capacityParts", { microbatch: 1 }],
+];
+
 interface Format {
   readonly name: string;
   readonly write: (run: ResolvedRun) => { readonly unsupported: readonly Unsupported[] };
@@ -261,6 +283,29 @@ describe.each(formats)("$name", ({ write, read, whole }) => {
   it.each(shapes)("model.%s is written or listed: %j", async (field, model) => {
     const run = defineRun({ model, cluster, plan: { globalBatch }, steps: 100 });
     await check(run, "model", field);
+  });
+
+  it.each(routers)("router.%s is written or listed: %j", async (field, stated) => {
+    const run = defineRun({ ...routed, router: { [field]: stated } });
+    const written = write(run);
+    const said = written.unsupported.map((u) => u.option);
+    if (
+      said.some((option) => option === `router.${field}` || option.startsWith(`router.${field}.`))
+    )
+      return;
+    const { description } = await read(written as never);
+    const again = defineRun({ ...routed, router: description["router"] });
+    const router = wholeRouter(run.model.experts!, again.router);
+    expect(Reflect.get(router, field)).toEqual(stated);
+  });
+
+  it("what is not stated of routers is told to it, or nothing is said of them", async () => {
+    const run = defineRun({ ...routed, model: moe });
+    const { description } = await read(write(run) as never);
+    if (description["router"] === undefined) return;
+    const again = defineRun({ ...routed, model: moe, router: description["router"] });
+    const { experts: choices } = run.model;
+    expect(wholeRouter(choices!, again.router)).toEqual(wholeRouter(choices!));
   });
 
   it("an optimizer that it has not is listed", () => {

@@ -290,7 +290,12 @@ describe("Megatron-Bridge's configuration", () => {
       overlapDataParallel: true,
     });
     expect([run.steps, run.seed]).toEqual([1000, 5]);
-    expect(options(unsupported)).toEqual(["model._target_", "model.moe_aux_loss_coeff"]);
+    expect(run.router).toEqual({ scoring: "softmax-after", balanceLoss: 0.001 });
+    // Megatron's default balances each microbatch by itself.
+    expect(options(unsupported)).toEqual([
+      "model.moe_router_load_balancing_type",
+      "model._target_",
+    ]);
   });
 
   it.each([
