@@ -5,6 +5,7 @@ import type { Accelerator } from "@trireme/topology";
 import { type Operator, defineModel, definePlan, stageOperators, stages } from "@trireme/workload";
 import { acceleratorOf } from "./corpus-hardware.ts";
 import { type CorpusRow, number, text } from "./corpus-row.ts";
+import { eagerKernels } from "./eager-attention.ts";
 import type { Group, Outcome } from "./outcome.ts";
 
 /** The outcome of the row of a product, of attention or of a cast. */
@@ -27,7 +28,7 @@ export function kernelOutcome(row: CorpusRow): Outcome {
   const precision = /fp4/.test(stated) ? "fp4" : /fp8/.test(stated) ? "fp8" : "bf16";
   try {
     const pricer = rooflinePricer(a, "bf16");
-    const other = row.kind === "gemm" ? productOf(row, precision) : attentionOf(row);
+    const other = row.kind === "gemm" ? productOf(row, precision) : attentionOf(row, a);
     const time = casts ?? other;
     if (typeof time === "string") return skip(time);
     const kernels = time.operators.reduce((sum, o) => sum + o.count * pricer.operator(o), 0);
@@ -182,7 +183,7 @@ function castOf(row: CorpusRow): Kernel | undefined {
   return { operators, measured: micro * 1e-6 };
 }
 
-function attentionOf(row: CorpusRow): Kernel | string {
+function attentionOf(row: CorpusRow, a: Accelerator): Kernel | string {
   const p = row.parallel;
   const [sequence, headDim, heads, batch] = ["seq", "head_dim", "heads", "batch"].map((key) =>
     number(p, key),
@@ -194,7 +195,8 @@ function attentionOf(row: CorpusRow): Kernel | string {
   }
   const implementation = text(p, "impl");
   const version = /^flashattention-([123])$/.exec(implementation)?.[1];
-  if (version === undefined && implementation !== "cudnn")
+  const eager = implementation === "pytorch-unfused";
+  if (version === undefined && implementation !== "cudnn" && !eager)
     return `not covered: ${implementation} attention`;
   const causal = text(p, "causal") === "true";
   if (/fp8/.test(text(p, "precision"))) return "not covered: attention in fp8";
@@ -206,26 +208,28 @@ function attentionOf(row: CorpusRow): Kernel | string {
     vocab: 1,
     context: sequence!,
   });
-  const plan = definePlan(m, { globalBatch: batch!, microbatch: batch!, flashAttention: true });
+  const plan = definePlan(m, {
+    globalBatch: batch!,
+    microbatch: batch!,
+    flashAttention: !eager,
+  });
   const direction = text(p, "direction");
-  const passes =
-    direction === "fwd"
-      ? ["forward"]
-      : direction === "bwd"
-        ? ["input-gradient"]
-        : ["forward", "input-gradient"];
+  const passes = (["forward", "input-gradient"] as const).filter(
+    (pass) => direction !== (pass === "forward" ? "bwd" : "fwd"),
+  );
   const operators = stageOperators(m, plan, stages(m, plan)[0]!)
-    .operators.filter((o) => o.kind === "attention" && passes.includes(o.pass))
-    .map((o) => {
-      const form = `flash${version ?? ""}${causal ? "" : "-full"}`;
-      return Object.assign({}, o, {
-        form,
-        key: `${o.key}/${form}`,
-        flops: causal ? o.flops : 2 * o.flops,
-      });
-    });
+    .operators.filter((o) => o.kind === "attention" && passes.some((pass) => pass === o.pass))
+    .map((o) => (eager ? o : ofGeneration(o, version, causal)));
+  const size = { batch: batch!, heads: heads!, sequence: sequence!, headDim: headDim!, causal };
+  const besides = eager ? eagerKernels(a, size, passes) : 0;
   // FLOPs as the papers count: half the score matrix under a mask, backward 2.5 times forward.
   const factor = (direction !== "bwd" ? 1 : 0) + (direction !== "fwd" ? 2.5 : 0);
   const flops = factor * (causal ? 2 : 4) * batch! * heads! * sequence! ** 2 * headDim!;
-  return { operators, measured: flops / (rate * 1e12) };
+  return { operators, measured: flops / (rate * 1e12), besides };
+}
+
+/** The operator as a generation's kernel, or cuDNN's; the mask is described by the form alone. */
+function ofGeneration(o: Operator, version: string | undefined, causal: boolean): Operator {
+  const form = `flash${version ?? ""}${causal ? "" : "-full"}`;
+  return { ...o, form, key: `${o.key}/${form}`, flops: causal ? o.flops : 2 * o.flops };
 }

@@ -72,6 +72,44 @@ test("a layer of experts has a forward and a backward time, an exchange one", ()
   expect(sent!.predicted).toBeLessThan(1e-3);
 });
 
+test("attention written out moves its scores, copies its operands, and adds a mask where it is causal", () => {
+  const predicted = (change: Record<string, unknown>): number => {
+    const row = {
+      ...zeroBubble,
+      id: "written-out",
+      kind: "attention",
+      parallel: {
+        seq: 4096,
+        head_dim: 64,
+        heads: 32,
+        batch: 4,
+        causal: false,
+        direction: "fwd+bwd",
+        impl: "PyTorch-unfused",
+        ...change,
+      },
+      measured: { tflops: 50 },
+    };
+    const [outcome] = corpusOutcomes(parseCorpus(JSON.stringify(row), "f"));
+    if (!isCompared(outcome!)) throw new Error(JSON.stringify(outcome));
+    return outcome.predicted;
+  };
+  const scores = 4 * 32 * 4096 ** 2;
+  const whole = predicted({});
+  // Scores are written or read eleven times in 16 bits, and 1.7 TB/s are the most that kernels reach on the A100.
+  expect(whole).toBeGreaterThan((22 * scores) / 1.7e12);
+  expect(whole).toBeLessThan((2 * 22 * scores) / 1.7e12);
+  expect(predicted({ direction: "fwd" }) + predicted({ direction: "bwd" })).toBeCloseTo(whole, 9);
+  // The mask is read, and scores once more read and written: by instructions, not by the memory.
+  const mask = predicted({ causal: true }) - whole;
+  expect(mask).toBeGreaterThan((4 * scores) / 1.7e12);
+  // Twice the batch is twice the work; the gaps between kernels are not.
+  expect(predicted({ batch: 8 }) / whole).toBeGreaterThan(1.99);
+  expect(predicted({ batch: 8 }) / whole).toBeLessThanOrEqual(2);
+  const flash = predicted({ impl: "FlashAttention-2" });
+  expect(whole / flash).toBeGreaterThan(2);
+});
+
 test("products measured on H100 calibrate a profile that predicts others of its kind", () => {
   const file = new URL("../data/corpus.jsonl", import.meta.url);
   const rows = parseCorpus(readFileSync(file, "utf8"), "corpus.jsonl");
