@@ -332,3 +332,31 @@ test.each([
   expect(errors.length).toBeGreaterThanOrEqual(60);
   expect(errors.reduce((a, b) => a + b) / errors.length).toBeLessThan(limit);
 });
+
+test("a message over NVLink has what its packets carry; over the network it has the whole port", () => {
+  // p2pBandwidthLatencyTest and nvbandwidth (stas00/ml-engineering, network/README.md): 274.5, 376, 396.4 and 746.7 GB/s. An H200's
+  // copy engines get 7 % more than the figure that NCCL has of NVLink 4.
+  for (const [name, published] of [
+    ["dgx-a100-80", 274.5],
+    ["dgx-h100", 376],
+    ["dgx-h200", 396.4],
+    ["gb200-nvl72", 746.7],
+  ] as const) {
+    const cluster = defineCluster({ host: name, hosts: 2 });
+    const bytes = 512 * MiB(1);
+    const seconds = collectiveTime({
+      operation: "send",
+      bytes,
+      cluster,
+      ranks: [0, 1],
+      queued: true,
+    });
+    const rate = bytes / seconds / 1e9;
+    expect(rate / published).toBeGreaterThan(0.93);
+    expect(rate / published).toBeLessThan(1.01);
+  }
+  const cluster = defineCluster({ host: "dgx-h100", hosts: 2 });
+  const time = (bytes: number): number =>
+    collectiveTime({ operation: "send", bytes, cluster, ranks: [0, 8], queued: true });
+  expect((time(2e9) - time(1e9)) * 50).toBeCloseTo(1, 9);
+});

@@ -15,8 +15,16 @@ const operations: Readonly<Record<string, PricedOperation>> = {
   all_reduce: "all-reduce",
   all_gather: "all-gather",
   reduce_scatter: "reduce-scatter",
+  "all_reduce (dcn)": "all-reduce",
   all_to_all: "all-to-all",
+  p2p_unidir: "send",
 };
+
+/** Bytes of a message of tests that always send the same: CUDA's sample sends 40 million ints, NVIDIA's nvbandwidth 512 MiB. */
+const messages: readonly (readonly [RegExp, number])[] = [
+  [/^p2pbandwidthlatencytest/i, 160e6],
+  [/^nvbandwidth/i, 512 * 2 ** 20],
+];
 
 /** What the run was told: an algorithm that the row says was forced or off, and what the network's plugin sets. */
 function environmentOf(row: CorpusRow): NcclEnvironment {
@@ -27,12 +35,13 @@ function environmentOf(row: CorpusRow): NcclEnvironment {
 }
 
 /**
- * How the calls were made: many in one measurement, or by nccl-tests without -z, do not wait for each other;
+ * How the calls were made: many in one measurement, by a test of messages, or by nccl-tests without -z, do not wait for each other;
  * nccl-tests -g says how many devices one thread drives.
  */
 function launchesOf({ notes }: CorpusRow): { queued: boolean; devicesPerThread?: number } {
   const tests = notes.includes("nccl-tests");
-  const queued = /\b\d{2,}x \d/.test(notes) || (tests && !notes.includes("-z 1"));
+  const messageTest = messages.some(([test]) => test.test(notes));
+  const queued = messageTest || /\b\d{2,}x \d/.test(notes) || (tests && !notes.includes("-z 1"));
   const devices = tests ? / -g (\d+)/.exec(notes)?.[1] : undefined;
   return devices === undefined ? { queued } : { queued, devicesPerThread: Number(devices) };
 }
@@ -52,13 +61,15 @@ function callOf(row: CorpusRow): Call | string {
   const name = text(row.parallel, "collective") || text(row.parallel, "op");
   const operation = Object.hasOwn(operations, name) ? operations[name] : undefined;
   if (operation === undefined) return `operation not covered: ${name}`;
-  const bytes = number(row.parallel, "bytes");
+  const bytes =
+    number(row.parallel, "bytes") ?? messages.find(([test]) => test.test(row.notes))?.[1];
   const ranks = number(row.parallel, "ranks");
   const bus = number(row.measured, "busbw_gbs");
   if (bytes === undefined) return "missing: bytes";
   if (ranks === undefined) return "missing: ranks";
   if (bus === undefined) return "missing: bus bandwidth";
-  const onBus = ((operation === "all-reduce" ? 2 : 1) * (ranks - 1) * bytes) / ranks;
+  const passes = operation === "all-reduce" ? 2 : 1;
+  const onBus = operation === "send" ? bytes : (passes * (ranks - 1) * bytes) / ranks;
   return { operation, bytes, ranks, onBus, seconds: onBus / GBps(bus) };
 }
 

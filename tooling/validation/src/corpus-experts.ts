@@ -1,7 +1,7 @@
 /** Layers of experts measured alone, and the exchange of their tokens. */
 import { TriremeError, ms, us } from "@trireme/core";
 import { rooflinePricer, stepCosts } from "@trireme/cost-model";
-import { type Cluster, hostOf } from "@trireme/topology";
+import { type Cluster, defineCluster, hostOf } from "@trireme/topology";
 import {
   type Model,
   type Operator,
@@ -143,15 +143,21 @@ function exchangeOutcomes(
   if (micro === undefined) {
     return [{ group, id: row.id, skipped: "missing: bytes behind the logical bandwidth" }];
   }
-  if (row.id.includes("-orig-")) {
-    return [{ group, id: row.id, skipped: "not covered: network cards also inside a host" }];
-  }
   const operation = text(row.parallel, "op") || text(row.measured, "op");
   const stated = text(row.parallel, "precision");
   const element = stated === "fp8" && operation === "dispatch" ? 1 : 2;
   const bytes = expertRows(model.experts!, plan).exchanged * model.hidden * element;
-  const { communication } = stepCosts({ model, plan, cluster });
+  const seen =
+    row.notes.includes("pure RDMA") && row.id.includes("-orig-") ? apart(cluster) : cluster;
+  const { communication } = stepCosts({ model, plan, cluster: seen });
   const predicted = communication.collective("all-to-all", "ep", bytes);
   const detail = `${operation}, ${plan.dispatch}`;
   return [{ group, id: row.id, measured: us(micro), predicted, detail }];
+}
+
+/** A cluster as kernels see it that send everything through the network cards, to devices of the same host too. */
+function apart(cluster: Cluster): Cluster {
+  const { scaleUpHosts: _, interior: __, ...host } = hostOf(cluster, 0);
+  const single = { ...host, accelerators: 1, concurrency: 1 };
+  return defineCluster({ host: single, hosts: cluster.devices });
 }

@@ -69,6 +69,13 @@ export function acceleratorOf(gpu: string): Accelerator | undefined {
   return a;
 }
 
+/** Why a row's accelerator is not known: its source names none, or the catalogue has none of this name. */
+export function unknownAccelerator(gpu: string): string {
+  return /^(unknown|unnamed|$)/i.test(gpu)
+    ? "missing: gpu"
+    : `accelerator not in the catalogue: ${gpu}`;
+}
+
 /** The family by which iteration times are scored; undefined for others. */
 export function familyOf(a: Accelerator): "h100" | "a100" | undefined {
   if (a.architecture === "hopper") return "h100";
@@ -116,8 +123,9 @@ function layoutOf(
 
 /** The row's cluster, or the name of what is missing. */
 export function clusterOf(row: CorpusRow): Cluster | string {
-  const a = acceleratorOf(text(row.hardware, "gpu"));
-  if (a === undefined) return `accelerator not in the catalogue: ${text(row.hardware, "gpu")}`;
+  const stated = text(row.hardware, "gpu");
+  const a = acceleratorOf(stated);
+  if (a === undefined) return unknownAccelerator(stated);
   const devices = number(row.hardware, "num_gpus");
   if (devices === undefined) return "missing: num_gpus";
   const like = hosts.find((h) => h.accelerator.name === a.name);

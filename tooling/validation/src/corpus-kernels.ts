@@ -3,7 +3,7 @@ import { type Seconds, TriremeError } from "@trireme/core";
 import { rooflinePricer } from "@trireme/cost-model";
 import type { Accelerator } from "@trireme/topology";
 import { type Operator, defineModel, definePlan, stageOperators, stages } from "@trireme/workload";
-import { acceleratorOf } from "./corpus-hardware.ts";
+import { acceleratorOf, unknownAccelerator } from "./corpus-hardware.ts";
 import { type CorpusRow, number, text } from "./corpus-row.ts";
 import { eagerKernels } from "./eager-attention.ts";
 import type { Group, Outcome } from "./outcome.ts";
@@ -21,8 +21,7 @@ export function kernelOutcome(row: CorpusRow): Outcome {
   };
   const skip = (reason: string): Outcome => ({ group, id: row.id, skipped: reason });
   const whole = acceleratorOf(text(row.hardware, "gpu"));
-  if (whole === undefined)
-    return skip(`accelerator not in the catalogue: ${text(row.hardware, "gpu")}`);
+  if (whole === undefined) return skip(unknownAccelerator(text(row.hardware, "gpu")));
   const a = row.notes.includes("half a chip") ? halfOf(whole) : whole;
   const stated = text(row.parallel, "precision");
   const precision = /fp4/.test(stated) ? "fp4" : /fp8/.test(stated) ? "fp8" : "bf16";

@@ -7,7 +7,13 @@ import { type Bytes, type Seconds, TriremeError } from "@trireme/core";
 import { type Cluster, linkBetween } from "@trireme/topology";
 import { closedForm } from "./closed-form.ts";
 import { type Extent, extentOf, outside } from "./extent.ts";
-import { launchLatency, networkPayload, predictNccl, tunerShape } from "./nccl/predict.ts";
+import {
+  launchLatency,
+  messagePayload,
+  networkPayload,
+  predictNccl,
+  tunerShape,
+} from "./nccl/predict.ts";
 import type { NcclEnvironment } from "./nccl/environment.ts";
 import { ncclEnvironment } from "./nccl/environment.ts";
 
@@ -63,7 +69,8 @@ export function collectiveTime(options: CollectiveTimeOptions): Seconds {
   switch (operation) {
     case "send": {
       const link = linkBetween(cluster, ranks[0]!, ranks[1]!);
-      return launch + link.latency + bytes / link.bandwidth;
+      const payload = messagePayload(link.kind, extent.host.accelerator.architecture);
+      return launch + link.latency + bytes / (payload * link.bandwidth);
     }
     case "all-to-all":
       return launch + allToAllTime(bytes, extent, gpu);

@@ -15,7 +15,7 @@
  * so that time never rises with bandwidth.
  */
 import { type Bytes, type BytesPerSecond, GBps, type Seconds, us } from "@trireme/core";
-import { defaultLatency } from "@trireme/topology";
+import { type Link, defaultLatency } from "@trireme/topology";
 import { type Extent, outside } from "../extent.ts";
 import { ringsInside } from "../rings.ts";
 import {
@@ -49,6 +49,19 @@ const nvlinkPayload = 0.915;
 export const networkPayload = 0.96;
 /** LL's share of the bus until NCCL 2.26 (tuning.cc); the half of today was measured on Hopper. */
 const olderLlShare = 1 / 4;
+
+/** Share of a link's rate that a message from device to device has: on NVLink 4 and 5 NCCL's figure of one link over its 25 and 50 GB/s. */
+export function messagePayload(kind: Link["kind"], architecture: string): number {
+  if (kind !== "nvlink") return 1;
+  const generation = generationOf(architecture);
+  if (generation === "volta" || generation === "ampere") return nvlinkPayload;
+  return nvlinkBandwidth[generation].link / vendorLink(generation);
+}
+
+/** One NVLink in one direction, GB/s, as NVIDIA prints it. */
+function vendorLink(generation: Generation): number {
+  return generation === "blackwell" ? 50 : 25;
+}
 
 /** A predicted call; algorithm and protocol are the tuner's choice. */
 export interface NcclPrediction {
@@ -103,7 +116,7 @@ function wires(extent: Extent): BytesPerSecond {
 /** The bus as NCCL counts it: links at its own figure for the generation. */
 function tunedBus(extent: Extent, generation: Generation): BytesPerSecond {
   if (extent.link.kind !== "nvlink") return wires(extent);
-  const vendor = GBps(generation === "blackwell" ? 50 : 25);
+  const vendor = GBps(vendorLink(generation));
   return (wires(extent) / vendor) * GBps(nvlinkBandwidth[generation].link);
 }
 
