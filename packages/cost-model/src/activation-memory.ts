@@ -9,15 +9,20 @@ import {
   type Model,
   type Plan,
   type Stage,
+  blocksOf,
   bytesOf,
   countForms,
   expertRows,
   isGated,
+  isScan,
+  layerFormAt,
   layerForms,
   rankTokens,
   recomputedLayers,
+  scanWidths,
 } from "@trireme/workload";
 import { encoderActivations } from "./encoder-memory.ts";
+import { rematerialisedScan, scanGradients, storedByScan } from "./scan-memory.ts";
 
 /** Bytes that a stage keeps of one microbatch under the plan's recomputation; the loss is counted apart. */
 export function stageActivations(m: Model, p: Plan, s: Stage): Bytes {
@@ -32,7 +37,7 @@ export function stageActivations(m: Model, p: Plan, s: Stage): Bytes {
   }
   if (s.head) bytes += headActivations(m, p);
   if (s.head && m.prediction > 0) {
-    bytes += m.prediction * layerActivations(m, p, layerForms(m).at(-1)!);
+    bytes += m.prediction * layerActivations(m, p, layerForms(m)[layerFormAt(m, m.layers)]!);
   }
   return bytes;
 }
@@ -59,11 +64,17 @@ export function stageWorkspace(m: Model, p: Plan, s: Stage): Bytes {
 
 function layerGradients(m: Model, p: Plan, form: LayerForm): Bytes {
   const tokens = (p.microbatch * p.sequence) / p.cp;
-  const dense = (tokens / p.tp) * (form.experts ? m.experts!.sharedFfn : m.ffn);
-  const inner = form.experts ? Math.max(dense, keptByExperts(m, p, 0, 1)) : dense;
+  const dense = (tokens / p.tp) * denseWidth(m, form);
+  const block = form.experts ? Math.max(dense, keptByExperts(m, p, 0, 1)) : dense;
+  const inner = isScan(form.mixer) ? Math.max(block, scanGradients(m, p, form.mixer)) : block;
   // Sequence parallelism gathers the gradient of the block's result for its last product.
   const rows = 2 * residualRows(p) + (p.sequenceParallel ? tokens : 0);
   return bytesOf(p.precision) * (rows * m.hidden + inner);
+}
+
+/** Inner width of what every token meets behind the mixer. */
+function denseWidth(m: Model, form: LayerForm): number {
+  return form.experts ? m.experts!.sharedFfn : form.dense ? m.ffn : 0;
 }
 
 /** Rows of the residual stream on a rank, of one microbatch. */
@@ -77,13 +88,19 @@ function layerActivations(m: Model, p: Plan, form: LayerForm): Bytes {
   const tokens = (p.microbatch * p.sequence) / p.cp;
   const rows = p.sequenceParallel ? tokens / p.tp : tokens;
   if (p.recompute === "full") return rows * m.hidden * e;
-  // Input and second residual; queries, values and context; gate and down products.
+  // Input and second residual; queries, values and context, or a scan's projection in; gate and down products.
   if (p.recompute === "operators") {
-    const ffn = (isGated(m.activation) ? 1 : 2) * m.ffn;
+    const ffn = form.dense ? (isGated(m.activation) ? 1 : 2) * m.ffn : 0;
     const attention = (m.heads + m.kvHeads + m.heads) * m.headDim;
+    const mixer =
+      form.mixer === "none"
+        ? 0
+        : isScan(form.mixer)
+          ? scanWidths(m, form.mixer).projected
+          : attention;
     const experts = form.experts ? e * keptByExperts(m, p, 0, isGated(m.activation) ? 1 : 2) : 0;
-    const split = form.experts ? attention : attention + ffn;
-    return e * (2 * rows * m.hidden + (tokens / p.tp) * split) + experts;
+    const split = mixer + ffn;
+    return e * (blocksOf(form) * rows * m.hidden + (tokens / p.tp) * split) + experts;
   }
   if (p.recompute === "rematerialise") return rematerialised(m, p, form);
   return storedByLayer(m, p, form, p.recompute === "selective");
@@ -104,19 +121,24 @@ function rematerialised(m: Model, p: Plan, form: LayerForm): Bytes {
   const e = bytesOf(p.precision);
   const tokens = (p.microbatch * p.sequence) / p.cp;
   const rows = p.sequenceParallel ? tokens / p.tp : tokens;
-  const attention = (tokens / p.tp) * attentionWidth(m) + rows * 2 * m.hidden;
+  const mixer = isScan(form.mixer)
+    ? rematerialisedScan(m, form.mixer)
+    : form.mixer === "attention"
+      ? attentionWidth(m)
+      : 0;
+  const attention = (tokens / p.tp) * mixer + rows * blocksOf(form) * m.hidden;
   const gate = isGated(m.activation) ? 2 : 1;
-  const block = form.experts
-    ? keptByExperts(m, p, 0, gate) + (tokens / p.tp) * gate * m.experts!.sharedFfn
-    : (tokens / p.tp) * gate * m.ffn;
+  const dense = (tokens / p.tp) * gate * denseWidth(m, form);
+  const block = form.experts ? keptByExperts(m, p, 0, gate) + dense : dense;
   return e * (attention + block);
 }
 
 /** Width of queries, keys, values and context side by side, latents included. */
 function attentionWidth(m: Model): number {
   const value = m.latent?.valueDim ?? m.headDim;
+  const gate = m.attentionGate ? m.heads * m.headDim : 0;
   const latents = m.latent === undefined ? 0 : m.latent.queryRank + m.latent.keyValueRank;
-  return (m.heads + m.kvHeads) * m.headDim + (m.kvHeads + m.heads) * value + latents;
+  return (m.heads + m.kvHeads) * m.headDim + (m.kvHeads + m.heads) * value + latents + gate;
 }
 
 /** Elements that the experts keep: `inputs` copies of their rows, and `inner` of the inner width. */
@@ -133,26 +155,34 @@ function storedByLayer(m: Model, p: Plan, form: LayerForm, withoutScores: boolea
   const mask = p.dropout > 0 ? 1 : 0;
   // Inputs of both norms and of both column-parallel products, and the masks of both branches.
   // Elementary operations keep their 32-bit and scaled copies of the norms' inputs.
-  const norms = m.norm === "rmsnorm" && !p.fusedNorm ? 2 * (8 + e) : 0;
+  const norms = m.norm === "rmsnorm" && !p.fusedNorm ? blocksOf(form) * (8 + e) : 0;
   // What a product keeps for its weight gradient is its quantised input.
   const operand = p.matrixPrecision === undefined ? e : 1;
   // Norms behind the blocks keep their inputs too; branches of one norm share theirs.
-  const residual = 2 * e + (m.normPlacement === "both" ? 2 * e : 0);
-  const inputs = (m.sharedNorm ? 1 : 2) * operand;
-  const replicated = rows * m.hidden * (residual + inputs + 2 * mask + norms);
+  const blocks = blocksOf(form);
+  const residual = blocks * e + (m.normPlacement === "both" ? blocks * e : 0);
+  const inputs = (m.sharedNorm ? 1 : blocks) * operand;
+  const replicated = rows * m.hidden * (residual + inputs + blocks * mask + norms);
   const queryNorm = m.qkNorm === "none" ? 0 : (m.heads + m.kvHeads) * m.headDim;
-  const attention = attentionWidth(m) * e + queryNorm * e;
+  const attends = form.mixer === "attention";
+  const mixer = isScan(form.mixer)
+    ? storedByScan(m, form.mixer, e, operand)
+    : attends
+      ? attentionWidth(m) * e + queryNorm * e
+      : 0;
   const gate = isGated(m.activation) ? (p.fusedElementwise ? 2 : 3) : 1;
-  const ffn = form.experts ? m.experts!.sharedFfn : m.ffn;
-  const split = (tokens / p.tp) * (attention + (gate * e + operand) * ffn);
+  const ffn = denseWidth(m, form);
+  const split = (tokens / p.tp) * (mixer + (gate * e + operand) * ffn);
   const adapters = tokens * e * (m.adapter?.rank ?? 0) * (m.adapter?.targets.length ?? 0);
   const routed = form.experts ? expertsStored(m, p, gate, e, operand) : 0;
   const heads = m.heads / p.tp;
-  const scores = p.flashAttention
-    ? (4 * p.microbatch * heads * p.sequence) / p.cp
-    : withoutScores
-      ? 0
-      : ((p.microbatch * heads * p.sequence ** 2) / p.cp) * (e + (mask > 0 ? mask + e : 0));
+  const scores = !attends
+    ? 0
+    : p.flashAttention
+      ? (4 * p.microbatch * heads * p.sequence) / p.cp
+      : withoutScores
+        ? 0
+        : ((p.microbatch * heads * p.sequence ** 2) / p.cp) * (e + (mask > 0 ? mask + e : 0));
   return replicated + split + adapters + routed + scores;
 }
 

@@ -44,7 +44,7 @@ const largerTiles: readonly Tile[] = [...tiles, [256, 256, 1], [256, 192, 1], [1
 const splits: readonly number[] = [1, 2, 4, 8];
 
 /** Until a tile's first operands have come from memory. */
-const fill: Seconds = us(0.8);
+export const fill: Seconds = us(0.8);
 
 /**
  * Of a tile's store in 16 bits, at its multiprocessor's share of the memory, what is not hidden: of the two blocks or groups
@@ -52,7 +52,10 @@ const fill: Seconds = us(0.8);
  */
 const storeShown = 0.5;
 
-/** Seconds of `batch` products C[m, n] = A[m, k] B[k, n] that move `bytes`, without launch. */
+/**
+ * Seconds of `batch` products C[m, n] = A[m, k] B[k, n] that move `bytes`, without launch; `inOrder` where the inner
+ * dimension cannot be cut, since each step follows from the one before.
+ */
 export function gemmTime(
   units: MatrixUnits,
   batch: number,
@@ -60,6 +63,7 @@ export function gemmTime(
   n: number,
   k: number,
   bytes: number,
+  inOrder = false,
 ): Seconds {
   const perMultiprocessor = units.rate / units.multiprocessors;
   let best = Infinity;
@@ -70,7 +74,7 @@ export function gemmTime(
     const around = fill + storeShown * store;
     for (const split of splits) {
       // A part shorter than 256 has no steady state to speak of.
-      if (split > 1 && k < 256 * split) break;
+      if (split > 1 && (inOrder || k < 256 * split)) break;
       const waves = Math.ceil((grid * split) / units.multiprocessors);
       const parts = split > 1 ? (8 * batch * m * n * split) / units.bandwidth : 0;
       const overhead = units.storesBehind ? around : waves * around;

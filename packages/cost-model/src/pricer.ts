@@ -7,7 +7,7 @@ import {
   type Characteristics,
   characteristics,
 } from "./characteristics.ts";
-import { gemmTime } from "./gemm-time.ts";
+import { fill, gemmTime } from "./gemm-time.ts";
 import { hostUpdate } from "./host-update.ts";
 import { aloneClock } from "./power-limit.ts";
 import { systolicFlops } from "./systolic.ts";
@@ -153,9 +153,32 @@ export function kernelTime(on: Kernels, op: Operator): Seconds {
     const ramp = a.kind === "cpu" ? 0 : op.form.includes("full") ? fullRamp : causalRamp;
     return Math.max((op.flops / rate) * (1 + ramp / sequence!), op.bytes / bandwidth);
   }
+  if (op.kind === "scan") return scanTime(on, op);
   if (op.form === "adamw-host") return hostUpdate(a, op, on.devices);
   const measured = c.streaming?.[streamOf(op)];
   return op.bytes / (measured === undefined ? bandwidth : a.memoryBandwidth * measured);
+}
+
+/**
+ * A scan's product by its chunks: many small ones, whose tiles and waves cost as a library's do. What runs in order waits at each
+ * step for its operands. These kernels are Triton's of Hopper's time, which on Blackwell reach what grouped products do.
+ */
+function scanTime(on: Kernels, op: Operator): Seconds {
+  const { accelerator: a, peak, clock, characteristics: c } = on;
+  const bandwidth = a.memoryBandwidth * c.memory;
+  const rate = clock * peak * c.matrix;
+  const [batch, m, n, k] = op.shape;
+  if (a.kind !== "gpu") {
+    const alone = c.systolic === undefined || k === 0;
+    const work = alone ? op.flops : systolicFlops(c.systolic, batch!, m!, n!, k!);
+    return Math.max(work / rate, op.bytes / bandwidth);
+  }
+  const { multiprocessors } = a;
+  const { storesBehind, unevenTiles, largeTiles = false } = c;
+  const units = { rate, multiprocessors, bandwidth, storesBehind, unevenTiles, largeTiles };
+  const step = Number(/carry\D*(\d+)$/.exec(op.form)?.[1] ?? 0);
+  const time = gemmTime(units, batch!, m!, n!, Math.max(1, k!), op.bytes, step > 0);
+  return Math.max(time, step > 0 ? (fill * k!) / step : 0) / c.grouped;
 }
 
 /** Time to have an operator's operands in the precision that it is really computed in. */

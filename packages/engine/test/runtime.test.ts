@@ -107,6 +107,18 @@ test.each([
   await expect(embeddedRuntime().start(odd)).rejects.toThrow(message);
 });
 
+test.each([
+  [
+    { pattern: "*-" },
+    "does not carry out pattern *-; use a model of attention and feed-forward blocks",
+  ],
+  [{ attentionGate: true }, "a gate on attention; use attentionGate false"],
+] as const)("a model it cannot carry out is refused in one line: %j", async (change, message) => {
+  const run = smallRun({});
+  const odd = { ...run, model: { ...run.model, ...change } };
+  await expect(embeddedRuntime().start(odd)).rejects.toThrow(message);
+});
+
 test("strange batches, rates, prompts and calls out of order are refused", async () => {
   const idle = embeddedRuntime();
   for (const early of [idle.snapshot(), idle.gradients(), idle.memory()]) {

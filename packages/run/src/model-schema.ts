@@ -40,6 +40,29 @@ const experts = z
   })
   .describe("a mixture of experts in place of the feed-forward block");
 
+const mamba = z
+  .strictObject({
+    heads: count("heads of a state-space layer"),
+    headDim: count("channels of a head"),
+    stateDim: count("numbers that a channel remembers"),
+    groups: count("groups of heads that share B and C; default 1").optional(),
+    convolution: count("tokens that the convolution sees; default 4").optional(),
+    convolutionBias: flag("the convolution has a bias; default true").optional(),
+    chunk: count("tokens that the scan multiplies at once; default 256").optional(),
+  })
+  .describe("layers M of the pattern: Mamba-2");
+
+const deltaNet = z
+  .strictObject({
+    keyHeads: count("heads of queries and of keys"),
+    valueHeads: count("heads of values"),
+    keyDim: count("width of a head's queries and keys"),
+    valueDim: count("width of a head's values"),
+    convolution: count("tokens that the convolution sees; default 4").optional(),
+    chunk: count("tokens that the rule is applied to at once; default 64").optional(),
+  })
+  .describe("layers G of the pattern: linear attention by a gated delta rule");
+
 const adapter = z
   .strictObject({
     rank: count("inner width of the two matrices"),
@@ -137,6 +160,7 @@ export const modelSection: z.ZodType<ModelSection> = z.strictObject({
   outputBias: flag("attention's output projection has one; default bias").optional(),
   headBias: flag("the output head has one; default false").optional(),
   attentionSinks: flag("a learned logit per head joins the softmax; default false").optional(),
+  attentionGate: flag("a gate beside the queries scales attention; default false").optional(),
   tied: flag("the output projection is the token embedding").optional(),
   causal: flag("tokens attend to earlier ones only; default true").optional(),
   segments: natural("rows of a table of segments; default 0").optional(),
@@ -144,6 +168,17 @@ export const modelSection: z.ZodType<ModelSection> = z.strictObject({
   window: window.optional(),
   latent: latent.optional(),
   experts: experts.optional(),
+  pattern: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "what each layer is: M Mamba-2, G a gated delta net, * attention, W attention within the window, - a dense block, E experts; " +
+        "a letter is a layer, or with spaces a mixer, a block or both; repeated; default attention and a block in each",
+    )
+    .meta({ examples: ["MEM*E", "GE GE GE *E"] }),
+  mamba: mamba.optional(),
+  deltaNet: deltaNet.optional(),
   prediction: natural("multi-token prediction modules; default 0").optional(),
   adapter: adapter.optional(),
   encoders: z.array(encoder).optional().describe("encoders of images and sounds; default none"),

@@ -81,10 +81,11 @@ function scaledWidths(
   own: ModelSection,
   hidden: number,
   heads: number,
-): Partial<Pick<Model, "headDim" | "kvHeads" | "ffn" | "experts">> {
+): Partial<Pick<Model, "headDim" | "kvHeads" | "ffn" | "experts" | "mamba" | "deltaNet">> {
   if (own.hidden === undefined && own.heads === undefined) return {};
   const scaled = (width: number): number => Math.round((hidden * width) / base.hidden);
-  const { experts } = base;
+  const { experts, mamba, deltaNet } = base;
+  const multiple = (n: number, of: number): number => of * Math.max(1, Math.round(scaled(n) / of));
   return {
     // A latent head is as wide as the latent says.
     ...(base.latent === undefined && own.latent === undefined ? { headDim: hidden / heads } : {}),
@@ -96,6 +97,15 @@ function scaledWidths(
       ? {}
       : {
           experts: { ...experts, ffn: scaled(experts.ffn), sharedFfn: scaled(experts.sharedFfn) },
+        }),
+    // Heads are as wide as they were; their groups hold fewer or more.
+    ...(mamba === undefined
+      ? {}
+      : { mamba: { ...mamba, heads: multiple(mamba.heads, mamba.groups) } }),
+    ...(deltaNet === undefined
+      ? {}
+      : {
+          deltaNet: { ...deltaNet, valueHeads: multiple(deltaNet.valueHeads, deltaNet.keyHeads) },
         }),
   };
 }

@@ -1,17 +1,31 @@
 /** Models from their shapes: what is left out has a default. */
 import { nearestDivisor } from "@trireme/core";
-import type { Adapter, Encoder, Experts, LatentAttention, Model, Window } from "./model.ts";
+import type {
+  Adapter,
+  DeltaNet,
+  Encoder,
+  Experts,
+  LatentAttention,
+  Mamba,
+  Model,
+  Window,
+} from "./model.ts";
 import { checkModel, fail } from "./model-rules.ts";
+import { checkPattern } from "./pattern-rules.ts";
 
 /** Some fields that must be given, the rest at will. */
 type Given<T, K extends keyof T> = Pick<T, K> & { readonly [P in keyof T]?: T[P] | undefined };
 
 /** What `defineModel` needs, and what it may be told beside that. */
 export type ModelOptions = Pick<Model, "layers" | "hidden" | "heads" | "vocab"> &
-  Partial<Omit<Model, "window" | "latent" | "experts" | "adapter" | "encoders">> & {
+  Partial<
+    Omit<Model, "window" | "latent" | "experts" | "mamba" | "deltaNet" | "adapter" | "encoders">
+  > & {
     readonly window?: Given<Window, "size">;
     readonly latent?: Given<LatentAttention, "keyValueRank" | "nopeDim" | "ropeDim" | "valueDim">;
     readonly experts?: Given<Experts, "count" | "active">;
+    readonly mamba?: Given<Mamba, "heads" | "headDim" | "stateDim">;
+    readonly deltaNet?: Given<DeltaNet, "keyHeads" | "valueHeads" | "keyDim" | "valueDim">;
     readonly adapter?: Given<Adapter, "rank">;
     readonly encoders?: readonly EncoderOptions[];
   };
@@ -22,7 +36,8 @@ export type EncoderOptions = Given<Encoder, "layers" | "hidden" | "heads" | "pat
 /**
  * A model from its shape; what is left out has GPT form: kvHeads = heads, headDim = hidden / heads,
  * ffn = 4 hidden, context 2048, learned positions, LayerNorm before each block, GeLU, biases, tied
- * embeddings, causal. Experts are as wide as `ffn`, in every layer; an adapter changes queries and values.
+ * embeddings, causal. Experts are as wide as `ffn`, in every layer; Mamba-2 has one group, chunks of 256 tokens and
+ * a convolution of 4 with a bias, a delta net chunks of 64 and no bias; an adapter changes queries and values.
  * Throws TriremeError "MODEL" for counts that are not positive integers, heads that do not divide, and
  * forms that exclude each other.
  */
@@ -67,6 +82,7 @@ export function defineModel(o: ModelOptions): Model {
     outputBias: o.outputBias ?? bias,
     headBias: o.headBias ?? false,
     attentionSinks: o.attentionSinks ?? false,
+    attentionGate: o.attentionGate ?? false,
     tied: o.tied ?? true,
     causal: o.causal ?? true,
     segments: o.segments ?? 0,
@@ -77,9 +93,15 @@ export function defineModel(o: ModelOptions): Model {
     ...(o.window === undefined ? {} : { window: over({ size: 0, every: 0 }, o.window) }),
     ...(latent === undefined ? {} : { latent: over({ ...latent, queryRank: 0 }, latent) }),
     ...(o.experts === undefined ? {} : { experts: experts(o.experts, ffn) }),
+    ...(o.pattern === undefined ? {} : { pattern: o.pattern }),
+    ...(o.mamba === undefined ? {} : { mamba: mamba(o.mamba) }),
+    ...(o.deltaNet === undefined
+      ? {}
+      : { deltaNet: over({ ...o.deltaNet, convolution: 4, chunk: 64 }, o.deltaNet) }),
     ...(o.adapter === undefined ? {} : { adapter: adapter(o.adapter) }),
   };
   checkModel(m);
+  checkPattern(m);
   return m;
 }
 
@@ -108,6 +130,20 @@ function experts(o: Given<Experts, "count" | "active">, ffn: number): Experts {
     every: 1,
     routerBias: false,
     selectionBias: false,
+  };
+  return over(defaults, o);
+}
+
+function mamba(o: Given<Mamba, "heads" | "headDim" | "stateDim">): Mamba {
+  const { heads, headDim, stateDim } = o;
+  const defaults = {
+    heads,
+    headDim,
+    stateDim,
+    groups: 1,
+    convolution: 4,
+    convolutionBias: true,
+    chunk: 256,
   };
   return over(defaults, o);
 }

@@ -7,13 +7,18 @@ import { TriremeError, type Flops, nearestName } from "@trireme/core";
 import { pairs } from "./attention-operators.ts";
 import { adapterParameters } from "./adapter.ts";
 import { decoderTokens, encoderMatrices, projectorMatrices, trainsEncoder } from "./encoder.ts";
-import { countForms, layerFormAt, layerForms } from "./layer-form.ts";
+import { type LayerForm, countForms, layerFormAt, layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
-import { contextWidth, parameters } from "./parameters.ts";
+import { contextWidth, parameters, scanElementwise } from "./parameters.ts";
+import { isScan } from "./scan-widths.ts";
+import { scanFlops } from "./scan-flops.ts";
 
 /** What a convention counts. */
 export interface FlopRule {
-  /** Every pair of query and key, half of them, or those that a mask and a window leave. */
+  /**
+   * Every pair of query and key, half of them, or those that a mask and a window leave. Scans count as their recurrence
+   * (Megatron-LM: 7 for each number of a state-space layer's state, 8 of a delta net's), by "exact" as the products of their chunks.
+   */
   readonly attention: "full" | "half" | "exact";
   /** All parameters that a token meets, or matrices alone: no norm, bias, router or adapter's gate. */
   readonly parameters: "all" | "matrices";
@@ -80,11 +85,16 @@ export function modelFlops(
   const inLayers = multiplied(m, rule.parameters);
   const logits = rule.logits ? heads * tables : 0;
   const embedding = rule.embedding && !m.tied ? tables : 0;
-  // Forward products with the keys and with the values.
+  // Forward products with the keys and with the values, and scans.
   let attention = 0;
   const last = layerFormAt(m, m.layers);
   for (const [i, form] of forms.entries()) {
     const layers = counts[i]! + (i === last ? m.prediction : 0);
+    if (form.mixer === "none") continue;
+    if (isScan(form.mixer)) {
+      attention += layers * scanFlops(m, form.mixer, p.sequence, rule.attention === "exact");
+      continue;
+    }
     const window = form.windowed ? m.window?.size : undefined;
     const perToken = keysPerToken(m, p.sequence, window, rule.attention);
     attention += layers * 2 * perToken * (m.heads * m.headDim + contextWidth(m));
@@ -158,19 +168,28 @@ function elementwise(m: Model): number {
           experts: { ...m.experts, routerBias: false, selectionBias: false, sharedGate: false },
         }),
   };
-  const routers = m.experts === undefined ? 0 : m.hidden * m.experts.count * expertLayerCount(m);
+  const routers =
+    m.experts === undefined ? 0 : m.hidden * m.experts.count * layersWith(m, (f) => f.experts);
   const latents = (m.latent?.queryRank ?? 0) + (m.latent?.keyValueRank ?? 0);
+  const scans = (["mamba", "delta-net"] as const).reduce((n, scan) => {
+    const layers = layersWith(bare, (f) => f.mixer === scan);
+    return layers === 0 ? n : n + layers * scanElementwise(bare, scan);
+  }, 0);
   return (
-    parameters(m).active - parameters(bare).active + routers + latents * (m.layers + m.prediction)
+    parameters(m).active -
+    parameters(bare).active +
+    routers +
+    scans +
+    latents * layersWith(m, (f) => f.mixer === "attention")
   );
 }
 
-/** Layers with experts, prediction modules' among them. */
-function expertLayerCount(m: Model): number {
+/** Layers of some forms, prediction modules' among them. */
+function layersWith(m: Model, of: (form: LayerForm) => boolean): number {
   const counts = countForms(m, 0, m.layers);
   const last = layerFormAt(m, m.layers);
   return layerForms(m).reduce(
-    (n, form, i) => n + (form.experts ? counts[i]! + (i === last ? m.prediction : 0) : 0),
+    (n, form, i) => n + (of(form) ? counts[i]! + (i === last ? m.prediction : 0) : 0),
     0,
   );
 }

@@ -1,15 +1,25 @@
 export {
   type Adapter,
   type AdapterTarget,
+  type DeltaNet,
   type Encoder,
   type Experts,
   type LatentAttention,
+  type Mamba,
   type Model,
   type Window,
   isGated,
 } from "./model.ts";
 export { type EncoderOptions, type ModelOptions, defineModel } from "./define-model.ts";
-export { type LayerForm, countForms, firstLayerOf, layerFormAt, layerForms } from "./layer-form.ts";
+export {
+  type LayerForm,
+  blocksOf,
+  countForms,
+  firstLayerOf,
+  layerFormAt,
+  layerForms,
+} from "./layer-form.ts";
+export { type Scan, type ScanWidths, isScan, scanWidths, stateSize } from "./scan-widths.ts";
 export { model, modelNames } from "./presets/presets.ts";
 export {
   type HuggingFaceOptions,

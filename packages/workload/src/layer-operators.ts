@@ -1,6 +1,6 @@
 /**
- * One transformer layer on one rank: norm, QKV product, attention, projection, add, norm, first
- * product, activation, second product, add; what a model has beside that in its place.
+ * One layer on one rank: norm, QKV product, attention, projection, add, norm, first product, activation,
+ * second product, add; what a model has beside that in its place, and what a pattern leaves of it.
  */
 import { adaptedMatrices, frozen } from "./adapter.ts";
 import { layerAttention } from "./attention-operators.ts";
@@ -9,6 +9,8 @@ import type { LayerForm } from "./layer-form.ts";
 import { type AdapterTarget, type Model, isGated } from "./model.ts";
 import type { OperatorList } from "./operator-list.ts";
 import { contextWidth, fc1Width, qkvWidth } from "./parameters.ts";
+import { scanOperators } from "./scan-operators.ts";
+import { isScan } from "./scan-widths.ts";
 
 /** Appends the operators of a layer of one form. */
 export function layerOperators(m: Model, list: OperatorList, form: LayerForm): void {
@@ -18,18 +20,14 @@ export function layerOperators(m: Model, list: OperatorList, form: LayerForm): v
   const rows = p.sequenceParallel ? tokens / p.tp : tokens;
   const before = m.normPlacement !== "post";
   const after = m.normPlacement !== "pre";
-  if (before) list.norm(m.norm, rows, m.hidden);
-  if (m.latent === undefined) projections(m, list, tokens);
-  else latentProjections(m, list, tokens);
-  layerAttention(m, list, form.windowed);
-  // Of separate query, key, value, output, gate, up and down products, every other one is dropped.
-  list.gemm(tokens, contextWidth(m) / p.tp, m.hidden, m.outputBias, {
-    dropped: m.hidden,
-    ...frozen(m),
-  });
-  adapters(m, list, tokens, ["output"]);
-  if (after) list.norm(m.norm, rows, m.hidden);
-  list.add(rows, m.hidden);
+  if (form.mixer !== "none") {
+    if (before) list.norm(m.norm, rows, m.hidden);
+    if (isScan(form.mixer)) scanOperators(m, list, form.mixer, tokens);
+    else attentionBlock(m, list, tokens, form.windowed);
+    if (after) list.norm(m.norm, rows, m.hidden);
+    list.add(rows, m.hidden);
+  }
+  if (!form.experts && !form.dense) return;
   if (before && !m.sharedNorm) list.norm(m.norm, rows, m.hidden);
   if (form.experts) {
     expertOperators(m, list, (n, ffn) => {
@@ -40,6 +38,33 @@ export function layerOperators(m: Model, list: OperatorList, form: LayerForm): v
   }
   if (after) list.norm(m.norm, rows, m.hidden);
   list.add(rows, m.hidden);
+}
+
+function attentionBlock(m: Model, list: OperatorList, tokens: number, windowed: boolean): void {
+  const { tp } = list.plan;
+  if (m.latent === undefined) projections(m, list, tokens);
+  else latentProjections(m, list, tokens);
+  layerAttention(m, list, windowed);
+  if (m.attentionGate) gate(list, tokens, contextWidth(m) / tp);
+  // Of separate query, key, value, output, gate, up and down products, every other one is dropped.
+  list.gemm(tokens, contextWidth(m) / tp, m.hidden, m.outputBias, {
+    dropped: m.hidden,
+    ...frozen(m),
+  });
+  adapters(m, list, tokens, ["output"]);
+}
+
+/** What attention gave times the sigmoid of a projection. */
+function gate(list: OperatorList, rows: number, width: number): void {
+  const n = rows * width;
+  const bytes = 3 * list.element * n;
+  list.rowwise(
+    "activation",
+    "gate",
+    [rows, width],
+    { flops: 5 * n, bytes },
+    { flops: 10 * n, bytes: (5 * bytes) / 3 },
+  );
 }
 
 function projections(m: Model, list: OperatorList, tokens: number): void {

@@ -61,6 +61,7 @@ const booleans = [
   "outputBias",
   "headBias",
   "attentionSinks",
+  "attentionGate",
   "tied",
   "causal",
   "pooler",
@@ -205,7 +206,8 @@ function checkEncoder(e: Encoder, index: number): void {
   }
 }
 
-function whole(name: string, value: number, least: 0 | 1): void {
+/** Refuses what is no whole number, or below `least`. */
+export function whole(name: string, value: number, least: 0 | 1): void {
   if (!Number.isSafeInteger(value) || value < least) {
     fail(`${name} ${value} must be a whole number, ${least} or more`);
   }

@@ -2,7 +2,8 @@
  * A model is what is computed, not how it is split: a transformer given by its shape. GPT form
  * (Radford et al. 2019; Brown et al. 2020) has learned positions, LayerNorm, GeLU, biases and tied
  * embeddings; Llama form (Touvron et al. 2023; Llama 3, 2024) rotary positions, RMSNorm, SwiGLU,
- * grouped-query attention, no biases, untied. Everything else is a difference from these.
+ * grouped-query attention, no biases, untied. Everything else is a difference from these; a pattern says
+ * where layers are no such blocks but state-space layers, linear attention, or a half of one.
  */
 
 /** A transformer. Counts are plain numbers; `source` says where they come from. */
@@ -71,8 +72,21 @@ export interface Model {
   readonly window?: Window;
   /** Keys and values are made from a latent vector (DeepSeek-V2, arXiv 2405.04434 §2.1). */
   readonly latent?: LatentAttention;
+  /** A sigmoid gate, projected beside the queries, scales what attention gives (Qwen3-Next). */
+  readonly attentionGate: boolean;
   /** Layers whose feed-forward block is a mixture of experts. */
   readonly experts?: Experts;
+  /**
+   * What each layer is, where not attention and a feed-forward block: `M` Mamba-2, `G` a gated delta net, `*` attention,
+   * `W` attention within the window, `-` a dense feed-forward block, `E` experts. A letter is a layer ("MEM*E"); where
+   * spaces part layers, a layer is one of the first four, one of the last two, or both ("GE GE GE *E"). Repeated until
+   * all layers are named; a prediction module's form follows a slash ("ME*E/*E"), else it is the last layer's.
+   */
+  readonly pattern?: string;
+  /** Layers `M` of the pattern. */
+  readonly mamba?: Mamba;
+  /** Layers `G` of the pattern. */
+  readonly deltaNet?: DeltaNet;
   /** Multi-token prediction modules, each a layer more (DeepSeek-V3, arXiv 2412.19437 §2.2). */
   readonly prediction: number;
   /** What is trained beside frozen weights (LoRA, arXiv 2106.09685). */
@@ -102,6 +116,36 @@ export interface LatentAttention {
   readonly ropeDim: number;
   /** Width of a head's values. */
   readonly valueDim: number;
+}
+
+/** A state-space layer: Mamba-2 (Dao and Gu, arXiv 2405.21060, §7); its inner width is heads × headDim. */
+export interface Mamba {
+  readonly heads: number;
+  /** Channels of a head. */
+  readonly headDim: number;
+  /** Numbers that a channel remembers. */
+  readonly stateDim: number;
+  /** Groups of heads that share B and C; what is normalised together. */
+  readonly groups: number;
+  /** Tokens that the causal convolution in front of the scan sees. */
+  readonly convolution: number;
+  /** The convolution has a bias. */
+  readonly convolutionBias: boolean;
+  /** Tokens that the scan multiplies at once (§6). */
+  readonly chunk: number;
+}
+
+/** Linear attention by a gated delta rule (Yang et al., arXiv 2412.06464), in the form of Qwen3-Next. */
+export interface DeltaNet {
+  /** Heads of queries and of keys. */
+  readonly keyHeads: number;
+  readonly valueHeads: number;
+  readonly keyDim: number;
+  readonly valueDim: number;
+  /** Tokens that the causal convolution in front of the rule sees. */
+  readonly convolution: number;
+  /** Tokens that the rule is applied to at once. */
+  readonly chunk: number;
 }
 
 /** A mixture of experts. */

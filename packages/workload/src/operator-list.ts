@@ -174,7 +174,7 @@ export class OperatorList {
 
   /** A kernel that works row by row, and again where layers are recomputed. */
   rowwise(
-    kind: "norm" | "activation" | "add" | "routing" | "permutation",
+    kind: "norm" | "activation" | "add" | "convolution" | "routing" | "permutation",
     form: string,
     shape: readonly number[],
     forward: Work,
@@ -196,6 +196,18 @@ export class OperatorList {
   /** Whether attention is computed again. */
   get recomputesAttention(): boolean {
     return this.#recompute === "selective" || this.#recompute === "full";
+  }
+
+  /** Whether scans are: what selects by the attention core, or keeps products, keeps them. */
+  get recomputesScan(): boolean {
+    return this.#recompute === "full" || this.#recompute === "operators";
+  }
+
+  /** A kernel of a scan: `batch` products C[m, n] = A[m, k] B[k, n], or the sum over a state where k is 0. */
+  scan(form: string, pass: Pass, shape: readonly number[], bytes: Bytes): void {
+    const [batch, m, n, k] = shape;
+    const flops = 2 * batch! * m! * n! * (k === 0 ? 1 : k!);
+    this.push("scan", form, pass, shape, { flops, bytes });
   }
 
   /** LayerNorm or RMSNorm over rows; backward reads input and gradient, and reduces dγ (and dβ). */

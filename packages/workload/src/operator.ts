@@ -13,6 +13,8 @@ export type OperatorKind =
   | "add"
   | "embedding"
   | "loss"
+  | "convolution"
+  | "scan"
   | "routing"
   | "permutation"
   | "optimizer";
@@ -27,7 +29,8 @@ export interface Operator {
   readonly form: string;
   /**
    * gemm [batch, m, n, k]; grouped-gemm [groups, m of all groups together, n, k]; attention [batch, heads,
-   * kvHeads, sequence, headDim]; norm, activation, add and permutation [rows, width]; embedding
+   * kvHeads, sequence, headDim]; norm, activation, add, convolution and permutation [rows, width]; scan [batch, m, n, k] of the
+   * product that one of its kernels is, k 0 where it is none, over the whole sequence where chunks follow each other; embedding
    * [tokens, width, vocab]; loss [rows, vocab]; routing [tokens, experts, active]; optimizer [parameters].
    */
   readonly shape: readonly number[];

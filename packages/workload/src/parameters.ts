@@ -4,8 +4,9 @@
  */
 import { adapterParameters } from "./adapter.ts";
 import { encoderParameters } from "./encoder.ts";
-import { type LayerForm, countForms, layerFormAt, layerForms } from "./layer-form.ts";
+import { type LayerForm, blocksOf, countForms, layerFormAt, layerForms } from "./layer-form.ts";
 import { type Model, isGated } from "./model.ts";
+import { type Scan, isScan, scanWidths } from "./scan-widths.ts";
 
 /** Parameters of a model by place; `total = embedding + layers + prediction + final + head + encoders + adapters`. */
 export interface ParameterCounts {
@@ -106,13 +107,13 @@ export function normParameters(m: Model): number {
 }
 
 /** Norms of the residual stream in one layer. */
-function layerNorms(m: Model): number {
-  return m.normPlacement === "both" ? 4 : m.sharedNorm ? 1 : 2;
+function layerNorms(m: Model, form: LayerForm): number {
+  return m.sharedNorm ? 1 : (m.normPlacement === "both" ? 2 : 1) * blocksOf(form);
 }
 
-/** Output features of the fused query, key and value projection; without latent attention. */
+/** Output features of the fused query, key and value projection, and of a gate beside it; without latent attention. */
 export function qkvWidth(m: Model): number {
-  return (m.heads + 2 * m.kvHeads) * m.headDim;
+  return ((m.attentionGate ? 2 : 1) * m.heads + 2 * m.kvHeads) * m.headDim;
 }
 
 /** Width of all heads' values side by side: what the output projection reads. */
@@ -137,14 +138,36 @@ export interface LayerParameters {
 
 /** Parameters of a layer of one form, adapters left out. */
 export function layerParameters(m: Model, form: LayerForm): LayerParameters {
-  const attention = m.latent === undefined ? plainAttention(m) : latentAttention(m);
-  const norms = layerNorms(m) * normParameters(m);
-  const feedForward = form.experts ? mixture(m) : dense(m, m.ffn);
+  const mixer = mixerParameters(m, form);
+  const norms = layerNorms(m, form) * normParameters(m);
+  const feedForward = form.experts ? mixture(m) : form.dense ? dense(m, m.ffn) : nothing;
   return {
-    sharded: attention.sharded + feedForward.sharded,
-    replicated: attention.replicated + norms + feedForward.replicated,
+    sharded: mixer.sharded + feedForward.sharded,
+    replicated: mixer.replicated + norms + feedForward.replicated,
     experts: feedForward.experts,
   };
+}
+
+const nothing: LayerParameters = { sharded: 0, replicated: 0, experts: 0 };
+
+function mixerParameters(m: Model, { mixer }: LayerForm): Omit<LayerParameters, "experts"> {
+  if (mixer === "none") return nothing;
+  if (isScan(mixer)) return scanParameters(m, mixer);
+  return m.latent === undefined ? plainAttention(m) : latentAttention(m);
+}
+
+/** What a scanning layer has beside its two matrices: the convolution, the numbers of its heads, the gated norm. */
+export function scanElementwise(m: Model, scan: Scan): number {
+  const w = scanWidths(m, scan);
+  const biases = m.bias ? w.projected + m.hidden : 0;
+  return w.convolved * (w.taps + (w.convolutionBias ? 1 : 0)) + w.perHead + w.norm + biases;
+}
+
+function scanParameters(m: Model, scan: Scan): Omit<LayerParameters, "experts"> {
+  const { projected, inner, norm, normShared } = scanWidths(m, scan);
+  const replicated = (normShared ? norm : 0) + (m.bias ? m.hidden : 0);
+  const all = m.hidden * (projected + inner) + scanElementwise(m, scan);
+  return { sharded: all - replicated, replicated };
 }
 
 function plainAttention(m: Model): Omit<LayerParameters, "experts"> {

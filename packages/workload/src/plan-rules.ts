@@ -1,11 +1,11 @@
 /** The rules of a plan, in the order in which a person would want to hear of them. */
 import { TriremeError, nearestName, nearestDivisor } from "@trireme/core";
 import { decoderTokens } from "./encoder.ts";
-import { layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
 import { checkPipeline } from "./pipeline-rules.ts";
 import { checkPipelines } from "./pipelines.ts";
 import type { Plan } from "./plan.ts";
+import { exchangedHeads, tensorWidths } from "./split-widths.ts";
 
 const counts = [
   "tp",
@@ -133,31 +133,24 @@ function checkValues(p: Plan): void {
 }
 
 function checkTensor(m: Model, p: Plan): void {
-  for (const [what, n] of [
-    ["heads", m.heads],
-    ["kvHeads", m.kvHeads],
-    ...(layerForms(m).every((f) => f.experts) ? [] : [["ffn", m.ffn] as const]),
-    ...m.encoders.flatMap(
-      (e, i) =>
-        [
-          [`encoders[${i}].heads`, e.heads],
-          [`encoders[${i}].ffn`, e.ffn],
-        ] as const,
-    ),
-  ] as const) {
+  for (const [what, n] of tensorWidths(m)) {
     if (n % p.tp !== 0) {
       fail(
         `${what} ${n} is not a multiple of tp ${p.tp}; the nearest legal tp is ${nearestDivisor(n, p.tp)}`,
       );
     }
   }
-  if (p.contextExchange === "all-to-all" && (m.kvHeads / p.tp) % p.cp !== 0) {
+  const byHeads = p.contextExchange === "all-to-all";
+  for (const [what, n] of exchangedHeads(m, byHeads)) {
+    if ((n / p.tp) % p.cp === 0) continue;
+    const reason =
+      what === "kvHeads" ? "contextExchange all-to-all splits heads" : "context parallel";
     fail(
-      `contextExchange all-to-all splits heads: kvHeads ${m.kvHeads} / tp ${p.tp} = ${m.kvHeads / p.tp} is not a multiple of cp ${p.cp}; the nearest legal cp is ${nearestDivisor(m.kvHeads / p.tp, p.cp)}`,
+      `${reason}: ${what} ${n} / tp ${p.tp} = ${n / p.tp} is not a multiple of cp ${p.cp}; the nearest legal cp is ${nearestDivisor(n / p.tp, p.cp)}`,
     );
   }
   // Causal work is even when each rank takes one chunk from the front and one from the back.
-  const halves = p.contextExchange === "all-to-all" ? 1 : 2;
+  const halves = byHeads ? 1 : 2;
   const chunks = (p.sequenceParallel ? p.tp : 1) * (p.cp > 1 ? halves * p.cp : 1);
   if (p.sequence % chunks !== 0) {
     const near = Math.max(1, Math.round(p.sequence / chunks)) * chunks;

@@ -9,11 +9,12 @@ import { encoderParameters, trainsEncoder } from "./encoder.ts";
 import { encoderCollectives } from "./encoder-collectives.ts";
 import { expertCollectives } from "./expert-collectives.ts";
 import { replicaCollectives } from "./replica-collectives.ts";
-import { countForms, layerFormAt, layerForms } from "./layer-form.ts";
+import { type LayerForm, countForms, layerFormAt, layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
 import type { CollectiveOperator, Pass } from "./operator.ts";
 import { finalParameters, layerParameters, normParameters } from "./parameters.ts";
 import { type Plan, bytesOf, recomputedLayers } from "./plan.ts";
+import { type Scan, scanWidths } from "./scan-widths.ts";
 import { type Stage, stageParameters, vocabShard } from "./stage.ts";
 
 /** Appends a collective, unless there is none of it. */
@@ -36,7 +37,14 @@ export function stageCollectives(m: Model, p: Plan, s: Stage): readonly Collecti
   }
   if (p.tp > 1) tensorParallel(push, m, p, s);
   if (p.cp > 1) contextParallel(push, m, p, s);
-  if (m.experts !== undefined) expertCollectives(push, m, p, expertLayers(m, p, s));
+  if (m.experts !== undefined) {
+    expertCollectives(
+      push,
+      m,
+      p,
+      layersOf(m, p, s, (form) => form.experts),
+    );
+  }
   list.push(...replicaCollectives(p, stageParameters(m, p, s)));
   return list;
 }
@@ -47,17 +55,12 @@ export interface LayerCounts {
   readonly recomputed: number;
 }
 
-function allLayers(m: Model, p: Plan, s: Stage): LayerCounts {
-  const predicted = s.head ? m.prediction : 0;
-  const again = p.recompute === "none" ? 0 : predicted;
-  return { all: s.layers + predicted, recomputed: recomputedLayers(p, s.layers) + again };
-}
-
-function expertLayers(m: Model, p: Plan, s: Stage): LayerCounts {
+/** Layers of some forms, prediction modules' among them. */
+function layersOf(m: Model, p: Plan, s: Stage, of: (form: LayerForm) => boolean): LayerCounts {
   const forms = layerForms(m);
   const sum = (layers: number): number =>
-    countForms(m, s.firstLayer, layers).reduce((n, c, i) => n + (forms[i]!.experts ? c : 0), 0);
-  const predicted = s.head && forms[layerFormAt(m, m.layers)]!.experts ? m.prediction : 0;
+    countForms(m, s.firstLayer, layers).reduce((n, c, i) => n + (of(forms[i]!) ? c : 0), 0);
+  const predicted = s.head && of(forms[layerFormAt(m, m.layers)]!) ? m.prediction : 0;
   const again = p.recompute === "none" ? 0 : predicted;
   return {
     all: sum(s.layers) + predicted,
@@ -65,21 +68,24 @@ function expertLayers(m: Model, p: Plan, s: Stage): LayerCounts {
   };
 }
 
-/** Blocks whose inputs are gathered and outputs reduced over tp: attention and dense feed-forward ones. */
+function attentionLayers(m: Model, p: Plan, s: Stage): LayerCounts {
+  return layersOf(m, p, s, (form) => form.mixer === "attention");
+}
+
+/** Blocks whose inputs are gathered and outputs reduced over tp: mixers and dense feed-forward ones. */
 interface Blocks {
   readonly gathered: LayerCounts;
   readonly reduced: LayerCounts;
 }
 
 function tensorBlocks(m: Model, p: Plan, s: Stage): Blocks {
-  const layers = allLayers(m, p, s);
-  const experts = m.experts === undefined ? { all: 0, recomputed: 0 } : expertLayers(m, p, s);
+  const mixers = layersOf(m, p, s, (form) => form.mixer !== "none");
   // Routed tokens stay where sequence parallelism left them; a shared expert gathers as a dense block does.
-  const routed = (m.experts?.sharedFfn ?? 0) > 0 ? { all: 0, recomputed: 0 } : experts;
-  const blocks = (each: number, key: keyof LayerCounts): number =>
-    each * layers[key] - (each === 2 ? routed[key] : 0);
-  const gathers = m.sharedNorm ? 1 : 2;
-  const reductions = m.block === "parallel" ? 1 : 2;
+  const shared = (m.experts?.sharedFfn ?? 0) > 0;
+  const dense = layersOf(m, p, s, (form) => form.dense || (form.experts && shared));
+  const blocks = (both: boolean, key: keyof LayerCounts): number =>
+    mixers[key] + (both ? dense[key] : 0);
+  const [gathers, reductions] = [!m.sharedNorm, m.block !== "parallel"];
   return {
     gathered: { all: blocks(gathers, "all"), recomputed: blocks(gathers, "recomputed") },
     reduced: { all: blocks(reductions, "all"), recomputed: blocks(reductions, "recomputed") },
@@ -98,8 +104,8 @@ function tensorParallel(push: Push, m: Model, p: Plan, s: Stage): void {
   const head = (s.head ? 1 : 0) + predicted;
   // Latent attention gathers its latents in place of the layer's input.
   const latent = latentGather(m);
-  const attentions = latent === 0 ? 0 : allLayers(m, p, s).all;
-  const again = latent === 0 ? 0 : allLayers(m, p, s).recomputed;
+  const attentions = latent === 0 ? 0 : attentionLayers(m, p, s).all;
+  const again = latent === 0 ? 0 : attentionLayers(m, p, s).recomputed;
   const latents = tokens * latent * bytesOf(p.precision);
   const gather = (pass: Pass, blocks: number, layers: number, others: number): void => {
     push("all-gather", "tp", pass, activation, blocks - layers + others);
@@ -157,7 +163,8 @@ function replicatedOnTensor(m: Model, s: Stage): number {
  * or heads are exchanged for tokens before attention, and back behind it.
  */
 function contextParallel(push: Push, m: Model, p: Plan, s: Stage): void {
-  const { all, recomputed } = allLayers(m, p, s);
+  for (const scan of ["mamba", "delta-net"] as const) scanExchange(push, m, p, s, scan);
+  const { all, recomputed } = attentionLayers(m, p, s);
   const again = p.recompute === "selective" || p.recompute === "full" ? recomputed : 0;
   const tokens = (p.microbatch * p.sequence * bytesOf(p.precision)) / p.tp;
   const value = m.latent?.valueDim ?? m.headDim;
@@ -180,4 +187,20 @@ function contextParallel(push: Push, m: Model, p: Plan, s: Stage): void {
   push("all-gather", "cp", "recompute", bytes, again);
   push("all-gather", "cp", "input-gradient", bytes, all);
   push("reduce-scatter", "cp", "input-gradient", bytes, all);
+}
+
+/** Heads for tokens in front of a convolution and its scan, and back behind them (Megatron-LM, mamba_context_parallel.py). */
+function scanExchange(push: Push, m: Model, p: Plan, s: Stage, scan: Scan): void {
+  const { all, recomputed } = layersOf(m, p, s, (form) => form.mixer === scan);
+  if (all === 0) return;
+  const tokens = (p.microbatch * p.sequence * bytesOf(p.precision)) / p.tp / p.cp;
+  const { projected, inner } = scanWidths(m, scan);
+  for (const [pass, count] of [
+    ["forward", all],
+    ["recompute", p.recompute === "full" || p.recompute === "operators" ? recomputed : 0],
+    ["input-gradient", all],
+  ] as const) {
+    push("all-to-all", "cp", pass, tokens * projected, count);
+    push("all-to-all", "cp", pass, tokens * inner, count);
+  }
 }

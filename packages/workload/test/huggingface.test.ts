@@ -157,7 +157,7 @@ const refused: readonly (readonly [string, unknown, string])[] = [
   [
     "state-space layers",
     { architectures: ["MambaForCausalLM"] },
-    "architecture MambaForCausalLM is not read: a model has no state-space layers",
+    "architecture MambaForCausalLM is not read: a model has no state-space layers without heads (Mamba-1)",
   ],
   [
     "an encoder-decoder",

@@ -39,11 +39,17 @@ const anyModel = fc
 test("forms are those that a walk over the layers finds, in its order, and none is lost", () => {
   fc.assert(
     fc.property(anyModel, fc.nat(40), fc.nat(40), (m, a, b) => {
-      const walk = Array.from({ length: m.layers }, (_, i) => ({
-        windowed: m.window !== undefined && (m.window.every === 0 || (i + 1) % m.window.every > 0),
-        experts:
-          m.experts !== undefined && i >= m.experts.denseLayers && (i + 1) % m.experts.every === 0,
-      }));
+      const walk = Array.from({ length: m.layers }, (_, i) => {
+        const { window, experts } = m;
+        const mixed =
+          experts !== undefined && i >= experts.denseLayers && (i + 1) % experts.every === 0;
+        return {
+          mixer: "attention",
+          windowed: window !== undefined && (window.every === 0 || (i + 1) % window.every > 0),
+          dense: !mixed,
+          experts: mixed,
+        };
+      });
       const names = walk.map((f) => JSON.stringify(f));
       const distinct = [...new Set(names)];
       expect(layerForms(m).map((f) => JSON.stringify(f))).toEqual(distinct);
@@ -64,7 +70,9 @@ test("forms are those that a walk over the layers finds, in its order, and none 
 test("models mix their layers as published", () => {
   const counts = (name: string): readonly number[] =>
     countForms(model(name), 0, model(name).layers);
-  expect(layerForms(model("llama3-8b"))).toEqual([{ windowed: false, experts: false }]);
+  expect(layerForms(model("llama3-8b"))).toEqual([
+    { mixer: "attention", windowed: false, dense: true, experts: false },
+  ]);
   expect(counts("deepseek-v3")).toEqual([3, 58]);
   expect(counts("llama4-maverick")).toEqual([24, 24]);
   expect(counts("gemma2-9b")).toEqual([21, 21]);

@@ -18,6 +18,8 @@ const shapeSizes: Readonly<Record<OperatorKind, number>> = {
   add: 2,
   embedding: 3,
   loss: 2,
+  convolution: 2,
+  scan: 4,
   routing: 3,
   permutation: 2,
   optimizer: 1,
@@ -52,7 +54,9 @@ export function measuredOperator(text: OperatorText): Operator {
   if (form === "") fail(`the ${kind} has no form`);
   const shape = text.shape.split("x").map(Number);
   const size = shapeSizes[kind];
-  if (shape.length !== size || shape.some((n) => !Number.isSafeInteger(n) || n < 1)) {
+  // A scan's kernel without a product has no inner width.
+  const least = (i: number): number => (kind === "scan" && i === 3 ? 0 : 1);
+  if (shape.length !== size || shape.some((n, i) => !Number.isSafeInteger(n) || n < least(i))) {
     fail(`shape "${text.shape}" of a ${kind} must be ${size} positive integers joined by x`);
   }
   const { flops = flopsOf(kind, form, pass, shape), bytes = bytesOf(kind, form, pass, shape) } =

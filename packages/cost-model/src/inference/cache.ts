@@ -1,6 +1,14 @@
-/** Keys and values kept for the tokens to come: bytes, and the attention that reads them. */
+/** Keys and values kept for the tokens to come, or states: bytes, and what reads them. */
 import type { Bytes } from "@trireme/core";
-import type { LayerForm, Model, Operator } from "@trireme/workload";
+import {
+  type LayerForm,
+  type Model,
+  type Operator,
+  type Scan,
+  isScan,
+  scanWidths,
+  stateSize,
+} from "@trireme/workload";
 
 /** Keys and values of one token in one layer on one of `tp` ranks; with multi-head latent attention the latent, on every rank. */
 export function cacheBytesPerToken(m: Model, tp: number, element: Bytes): Bytes {
@@ -9,8 +17,9 @@ export function cacheBytesPerToken(m: Model, tp: number, element: Bytes): Bytes 
   return 2 * Math.ceil(m.kvHeads / tp) * m.headDim * element;
 }
 
-/** Tokens that a layer keeps of a sequence of `tokens`. */
+/** Tokens that a layer keeps of a sequence of `tokens`: of what does not attend none. */
 export function cachedTokens(m: Model, form: LayerForm, tokens: number): number {
+  if (form.mixer !== "attention") return 0;
   return form.windowed ? Math.min(tokens, m.window!.size) : tokens;
 }
 
@@ -45,6 +54,38 @@ export function cachedAttention(
     bytes:
       batch * cached * cacheBytesPerToken(m, tp, element) +
       2 * batch * queries * heads * (keys + values),
+    count: 1,
+  };
+}
+
+/** What a scanning layer keeps of a sequence, however long, on one of `tp` ranks: its state in 32 bits, and the last inputs of its convolution. */
+export function stateBytes(m: Model, form: LayerForm, tp: number, element: Bytes): Bytes {
+  if (!isScan(form.mixer)) return 0;
+  const { taps, convolved } = scanWidths(m, form.mixer);
+  return (4 * stateSize(m, form.mixer) + (taps - 1) * convolved * element) / tp;
+}
+
+/**
+ * The scan of `queries` new tokens of each of `batch` sequences from its state, one kernel (Mamba-2's selective_state_update,
+ * the recurrent form of a delta rule): the state is read and written once.
+ */
+export function stateUpdate(
+  m: Model,
+  scan: Scan,
+  o: { readonly tp: number; readonly batch: number; readonly queries: number },
+): Operator {
+  const { tp, batch, queries } = o;
+  const numbers = (batch * stateSize(m, scan)) / tp;
+  const shape = [batch, stateSize(m, scan) / tp, queries, 0];
+  const form = `${scan}-state`;
+  return {
+    key: `scan/${form}/forward/${shape.join("x")}`,
+    kind: "scan",
+    form,
+    pass: "forward",
+    shape,
+    flops: 8 * numbers * queries,
+    bytes: 8 * numbers,
     count: 1,
   };
 }

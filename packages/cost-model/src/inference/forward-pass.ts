@@ -7,13 +7,14 @@ import {
   type Plan,
   countForms,
   firstLayerOf,
+  isScan,
   layerForms,
   stageOperators,
   vocabShard,
 } from "@trireme/workload";
 import type { Communication } from "../groups.ts";
 import type { Pricer } from "../pricer.ts";
-import { cachedAttention, cachedTokens } from "./cache.ts";
+import { cachedAttention, cachedTokens, stateUpdate } from "./cache.ts";
 
 /** Seconds of a pass by cause. */
 export interface PassTime {
@@ -62,8 +63,14 @@ export function passTime(o: ForwardPass): PassTime {
   };
   for (const { form, layers, stage } of [table, ...blocks]) {
     const part = stageOperators(m, p, stage);
+    const recurrent = o.queries !== undefined && form !== undefined && isScan(form.mixer);
     for (const op of part.operators) {
-      if (op.pass === "forward") add(served(o, op, form), layers);
+      if (op.pass !== "forward" || (recurrent && op.kind === "scan")) continue;
+      add(served(o, op, form), layers);
+    }
+    if (recurrent) {
+      const { tp } = p;
+      add(stateUpdate(m, form.mixer, { tp, batch: o.batch, queries: o.queries }), layers);
     }
     for (const c of part.collectives) {
       if (c.pass !== "forward" || c.axis === "dp" || c.axis === "edp") continue;

@@ -9,17 +9,18 @@ import {
   definePlan,
   layerForms,
   parameters,
+  scanWidths,
   stageParameters,
   vocabShard,
 } from "@trireme/workload";
 import { gpuOverhead, hostOverhead } from "../memory.ts";
-import { cacheBytesPerToken, cachedTokens } from "./cache.ts";
+import { cacheBytesPerToken, cachedTokens, stateBytes } from "./cache.ts";
 import { type InferenceOptions, planOptions } from "./inference-options.ts";
 
 /** Peak memory of one device. */
 export interface InferenceMemory {
   readonly weights: Bytes;
-  /** Keys and values at the end, all sequences. */
+  /** Keys and values at the end, and states of what scans, all sequences. */
   readonly cache: Bytes;
   /** Of the widest layer in the prefill, and logits. */
   readonly workspace: Bytes;
@@ -39,11 +40,15 @@ export function inferenceMemory(o: InferenceOptions, kept: number): InferenceMem
   const element = bytesOf(precision);
   const weight = o.matrixPrecision === undefined ? element : formatBytesOf[o.matrixPrecision];
   const counts = countForms(m, 0, m.layers);
+  const cacheElement = o.cacheElement ?? element;
   const cacheOf = (of: Model, on: number, numbers: readonly number[]): Bytes =>
     batch *
-    cacheBytesPerToken(of, on, o.cacheElement ?? element) *
     layerForms(of).reduce(
-      (n, form, i) => n + numbers[i]! * cachedTokens(of, form, kept + generated),
+      (n, form, i) =>
+        n +
+        numbers[i]! *
+          (cachedTokens(of, form, kept + generated) * cacheBytesPerToken(of, on, cacheElement) +
+            stateBytes(of, form, on, element)),
       0,
     );
   const plan = definePlan(m, planOptions(o, 1));
@@ -59,7 +64,10 @@ export function inferenceMemory(o: InferenceOptions, kept: number): InferenceMem
     weights += ((s.depth ?? s.candidates) * m.hidden * (m.hidden + m.vocab) * element) / tp;
   }
   // A layer's input and output, and the wider of its inner products; before compression, the whole prompt's keys and values of one layer.
-  const inner = Math.max((2 * m.ffn) / tp, ((m.heads + 2 * m.kvHeads) * m.headDim) / tp);
+  const scans = (["mamba", "delta-net"] as const).map((scan) =>
+    layerForms(m).some((form) => form.mixer === scan) ? scanWidths(m, scan).projected : 0,
+  );
+  const inner = Math.max(2 * m.ffn, (m.heads + 2 * m.kvHeads) * m.headDim, ...scans) / tp;
   const uncompressed = kept < prompt ? batch * prompt * cacheBytesPerToken(m, tp, element) : 0;
   const rows = s === undefined ? batch : batch * (s.candidates + 1);
   const workspace =

@@ -7,6 +7,12 @@ export type Wish = readonly [what: string, asked: boolean, instead: string];
 /** The forms of models that the engine does not carry out. */
 export function modelWishes(m: Model): readonly Wish[] {
   return [
+    [
+      `pattern ${m.pattern}`,
+      m.pattern !== undefined,
+      "a model of attention and feed-forward blocks",
+    ],
+    ["a gate on attention", m.attentionGate, "attentionGate false"],
     [`position ${m.position}`, m.position === "alibi", "learned or rotary"],
     [`extraPositions ${m.extraPositions}`, m.extraPositions !== 0, "extraPositions 0"],
     [

@@ -3,6 +3,7 @@ import type { ModelOptions } from "../define-model.ts";
 import type { ConfigFields } from "./config-fields.ts";
 import * as experts from "./expert-family.ts";
 import * as gpt from "./gpt-family.ts";
+import * as hybrid from "./hybrid-family.ts";
 import * as llama from "./llama-family.ts";
 
 /** Reads a file of one architecture. */
@@ -44,6 +45,10 @@ const byType: Readonly<Record<string, Reader>> = {
   dbrx: experts.dbrx,
   bert: gpt.bert,
   llama4_text: experts.llama4,
+  mamba2: hybrid.mamba2,
+  nemotron_h: hybrid.nemotronH,
+  qwen3_next: hybrid.qwen3Next,
+  bamba: hybrid.bamba,
 };
 
 const byClass: Readonly<Record<string, string>> = {
@@ -86,18 +91,20 @@ const byClass: Readonly<Record<string, string>> = {
   BertForMaskedLM: "bert",
   BertForPreTraining: "bert",
   Llama4ForCausalLM: "llama4_text",
+  Mamba2ForCausalLM: "mamba2",
+  NemotronHForCausalLM: "nemotron_h",
+  Qwen3NextForCausalLM: "qwen3_next",
+  BambaForCausalLM: "bamba",
 };
 
 /** What a model would need to have for these. */
 export const missing: Readonly<Record<string, string>> = {
-  MambaForCausalLM: "state-space layers",
-  Mamba2ForCausalLM: "state-space layers",
-  FalconMambaForCausalLM: "state-space layers",
-  JambaForCausalLM: "state-space layers between those with attention",
-  BambaForCausalLM: "state-space layers between those with attention",
-  NemotronHForCausalLM: "state-space layers between those with attention",
+  MambaForCausalLM: "state-space layers without heads (Mamba-1)",
+  FalconMambaForCausalLM: "state-space layers without heads (Mamba-1)",
+  JambaForCausalLM: "state-space layers without heads (Mamba-1)",
+  FalconH1ForCausalLM: "attention and state-space heads side by side",
+  Zamba2ForCausalLM: "layers that share their weights",
   RwkvForCausalLM: "linear attention",
-  Qwen3NextForCausalLM: "linear attention",
   MiniMaxText01ForCausalLM: "linear attention",
   RecurrentGemmaForCausalLM: "recurrent layers",
   T5ForConditionalGeneration: "a decoder that attends to an encoder",

@@ -4,12 +4,14 @@ import { type ModelOptions, defineModel } from "../define-model.ts";
 import type { Model } from "../model.ts";
 import { expertShapes } from "./experts.ts";
 import { gptShapes } from "./gpt.ts";
+import { hybridShapes } from "./hybrid.ts";
 import { llamaShapes } from "./llama.ts";
 
 const shapes: Readonly<Record<string, ModelOptions>> = {
   ...gptShapes,
   ...llamaShapes,
   ...expertShapes,
+  ...hybridShapes,
 };
 
 /** Names that `model` knows, in the order of the catalogue. */
