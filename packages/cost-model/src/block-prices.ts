@@ -30,7 +30,7 @@ export const microbatchPasses: readonly [
 
 export type MicrobatchPass = (typeof microbatchPasses)[number];
 
-/** A part of stages: the embedding, one layer of a form, recomputed or not, or the head. */
+/** A part of stages: the embedding, one layer of a form, recomputed or not, the head, or a rank's part of the vocabulary. */
 interface Block {
   readonly stage: Stage;
   readonly plan: Plan;
@@ -57,6 +57,14 @@ function blocksOf(m: Model, p: Plan): readonly Block[] {
     // What a plan recomputes only some layers of, it keeps of the others.
     ...(partial(p) ? layers({ ...whole, recompute: "none" }) : []),
     { stage: { ...ends, embedding: false, head: true }, plan: whole },
+    ...(p.vocabulary === undefined
+      ? []
+      : [
+          {
+            stage: { ...ends, embedding: false, head: false, vocabulary: true } as const,
+            plan: whole,
+          },
+        ]),
   ];
 }
 
@@ -67,14 +75,14 @@ function partial(p: Plan): boolean {
 /** How often each block of the plan's comes in a stage. */
 export function repeatsOf(m: Model, p: Plan, s: Stage): readonly number[] {
   const embedding = s.embedding ? 1 : 0;
-  const head = s.head ? 1 : 0;
-  if (!partial(p)) return [embedding, ...countForms(m, s.firstLayer, s.layers), head];
+  const ends = [s.head ? 1 : 0, ...(p.vocabulary === undefined ? [] : [s.vocabulary ? 1 : 0])];
+  if (!partial(p)) return [embedding, ...countForms(m, s.firstLayer, s.layers), ...ends];
   const again = recomputedLayers(p, s.layers);
   return [
     embedding,
     ...countForms(m, s.firstLayer, again),
     ...countForms(m, s.firstLayer + again, s.layers - again),
-    head,
+    ...ends,
   ];
 }
 

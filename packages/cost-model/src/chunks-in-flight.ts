@@ -2,7 +2,7 @@
  * How many chunks' activations a rank holds at its peak, by schedule: of one microbatch through one of the stages
  * that it holds. Each count is that of the schedule as its paper gives it, for as many microbatches as it needs.
  */
-import { type Plan, microbatches } from "@trireme/workload";
+import { type Plan, microbatches, vocabularyBarriers } from "@trireme/workload";
 
 /** Chunks that pipeline rank `rank` holds at its peak. */
 export function chunksInFlight(p: Plan, rank: number): number {
@@ -18,7 +18,9 @@ function counted(p: Plan, rank: number, m: number): number {
     case "looped-bfs":
       return m * p.vpp;
     case "1f1b":
-      return behind + 1;
+      // An interlaced pipeline starts half as many microbatches again (arXiv 2411.05288 §6.4); barriers delay each backward.
+      if (p.vocabulary === "interlaced") return Math.floor(p.pp / 2) + behind + 1;
+      return behind + 1 + vocabularyBarriers(p);
     // Weight gradients wait up to what 1F1B's first rank holds, on every rank; or twice that (arXiv 2401.10241 §2.2).
     case "zb-h1":
       return p.pp;
@@ -34,7 +36,7 @@ function counted(p: Plan, rank: number, m: number): number {
     case "zb-v":
       return 2 * p.pp;
     case "v-half":
-      return p.pp + 2;
+      return p.pp + 2 + 2 * vocabularyBarriers(p);
     case "v-min":
       return Math.ceil((2 * p.pp) / 3) + 2;
     // One more microbatch than stages (DeepSeek-V3, Table 2), through both halves or both copies.

@@ -26,6 +26,7 @@ import { shapeKey } from "./shape-key.ts";
 import { stagedCosts } from "./staged-costs.ts";
 import { stagedBreakdown, stagedMemory } from "./staged-estimate.ts";
 import type { StepOptions } from "./step-costs.ts";
+import { exposedExchange } from "./vocabulary-costs.ts";
 
 /** Seconds of a step by cause; they sum to the step. Seen from the busiest pipeline rank. */
 export interface Breakdown {
@@ -33,7 +34,7 @@ export interface Breakdown {
   readonly compute: Seconds;
   /** Exposed tensor-parallel collectives. */
   readonly tensorParallel: Seconds;
-  /** Exposed sends between stages. */
+  /** Exposed sends between stages, and exchanges of a vocabulary that is split over them. */
   readonly pointToPoint: Seconds;
   /** Waiting for other stages. */
   readonly bubble: Seconds;
@@ -190,11 +191,20 @@ function breakDown(
   makespan: Makespan,
 ): Breakdown {
   const m = microbatches(plan);
-  const pipeline = pipelineOf(plan, costs);
+  const layers = pipelineOf(plan, costs);
+  const { vocabulary } = costs;
+  const exchange =
+    vocabulary === undefined
+      ? 0
+      : exposedExchange(plan, vocabulary, most(workByRank(layers)), longestPass(layers));
+  const pipeline =
+    vocabulary === undefined
+      ? layers
+      : { ...layers, vocabulary: vocabulary.s + vocabulary.t + exchange };
   const work = workByRank(pipeline);
   let busiest = 0;
   for (let rank = 1; rank < work.length; rank++) if (work[rank]! > work[busiest]!) busiest = rank;
-  let tensorParallel = 0;
+  let tensorParallel = m * (vocabulary?.tensorParallel ?? 0);
   let sharding = 0;
   const { kindOf, onRank } = costs.own.list;
   for (const s of onRank[busiest]!) {
@@ -203,9 +213,9 @@ function breakDown(
     tensorParallel += passes * (k.tensorParallelForward + k.tensorParallelBackward);
     sharding += passes * (k.shardingForward + k.shardingBackward);
   }
-  const pointToPoint = m * exposedSends(pipeline);
+  const pointToPoint = m * (exposedSends(pipeline) + exchange);
   const busy = m * work[busiest]!;
-  const compute = busy - tensorParallel - sharding;
+  const compute = busy - tensorParallel - sharding - m * exchange;
   const alone = makespan(pipeline);
   const shared = sharedCores(plan, cluster, work, m);
   // Devices that share cores slow each other down while they compute; waiting ones leave theirs.
@@ -235,6 +245,17 @@ function pipelineOf(plan: Plan, { own, kinds, pointToPoint }: PlanCosts): Pipeli
     weightGradient[s] = k.weightGradient;
   }
   return pipelineFrom(plan, { forward, backward, weightGradient }, pointToPoint, onRank);
+}
+
+function most(of: Float64Array): number {
+  return of.reduce((a, b) => Math.max(a, b), 0);
+}
+
+/** The longest pass of a stage; split backwards are two. */
+function longestPass({ schedule, forward, backward, weightGradient }: PipelineCosts): Seconds {
+  if (schedule !== "v-half") return Math.max(most(forward), most(backward));
+  const input = backward.map((b, s) => b - weightGradient[s]!);
+  return Math.max(most(forward), most(input), most(weightGradient));
 }
 
 /** Devices of the plan on its first host, per core that computes at once. */

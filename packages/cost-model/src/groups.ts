@@ -18,6 +18,8 @@ export interface Communication {
   collective(kind: CollectiveKind, axis: CollectiveAxis, bytes: Bytes): Seconds;
   /** A message of one rank to the next stage's. */
   send(bytes: Bytes): Seconds;
+  /** A collective among the pipeline ranks. */
+  amongStages(operation: "broadcast" | "all-reduce", bytes: Bytes): Seconds;
   /** The all-reduce of a tied embedding's gradient between first and last stage. */
   firstAndLast(bytes: Bytes): Seconds;
 }
@@ -97,6 +99,7 @@ export function stageCommunication(on: Network, ranks: readonly number[]): Commu
   return {
     collective: (kind, axis, bytes) => (axis === "tp" ? timeAmong(on, kind, ranks, bytes) : 0),
     send: () => 0,
+    amongStages: () => 0,
     firstAndLast: () => 0,
   };
 }
@@ -222,6 +225,11 @@ class PlanCommunication implements Communication {
     if (this.#plan.pp === 1) return 0;
     const pair = groupOf(this.#network, [{ spacing: this.#stride, size: 2 }]);
     return time(this.#network, "send", pair, bytes);
+  }
+
+  amongStages(operation: "broadcast" | "all-reduce", bytes: Bytes): Seconds {
+    const stages = groupOf(this.#network, [{ spacing: this.#stride, size: this.#plan.pp }]);
+    return time(this.#network, operation, stages, bytes);
   }
 
   firstAndLast(bytes: Bytes): Seconds {

@@ -5,6 +5,7 @@ export { type Communication } from "./groups.ts";
 export { type PricedOperator, type StepCosts, type StepOptions, stepCosts } from "./step-costs.ts";
 export { type GradientSum } from "./gradient-sums.ts";
 export { type StagedBoundary, type StagedPipeline, type StagedStage } from "./staged-costs.ts";
+export { type VocabularyCosts } from "./vocabulary-costs.ts";
 export { type StagedStepCosts, stagedStepCosts } from "./staged-step-costs.ts";
 export {
   type Makespan,

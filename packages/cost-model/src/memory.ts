@@ -150,10 +150,14 @@ function heldBy(
     trainableExperts += own.trainableExperts;
     kept += stageActivations(m, p, s);
     workspace = Math.max(workspace, stageWorkspace(m, p, s));
-    if (!s.head) continue;
+    const rows = (p.microbatch * p.sequence) / p.cp;
+    // Between its two passes a rank keeps the probabilities, in 32 bits, and the input of another microbatch.
+    if (s.vocabulary === true) {
+      workspace += rows * (lossVocab(m, p) * (logits + 4) + m.hidden * bytesOf(p.precision));
+    }
+    if (!s.head || p.vocabulary !== undefined) continue;
     // Where all microbatches go forward first, the loss keeps a 32-bit gradient of each.
     const waiting = forwardsFirst.has(p.schedule) ? microbatches(p) - 1 : 0;
-    const rows = (p.microbatch * p.sequence) / p.cp;
     workspace += rows * lossVocab(m, p) * (logits + waiting * 4);
   }
   const grouped = m.experts !== undefined && !p.groupedKernel;

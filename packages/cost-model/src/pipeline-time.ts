@@ -30,6 +30,11 @@ export interface PipelineCosts {
   readonly pointToPoint: Seconds;
   /** Sends run behind compute, and only fill and drain wait for them. */
   readonly overlapped: boolean;
+  /**
+   * Beside that, on every rank for every microbatch: passes over a vocabulary that is split over the ranks, and what of their
+   * exchanges holds the rank up. No neighbour waits for them, so that fill and drain have none.
+   */
+  readonly vocabulary?: Seconds;
 }
 
 /** Seconds from the first forward to the last backward. */
@@ -75,11 +80,12 @@ export function pipelineFrom(
   };
 }
 
-/** Work of each pipeline rank on one microbatch: forward and backward of all its chunks. */
+/** Work of each pipeline rank on one microbatch: forward and backward of all its chunks, passes over a split vocabulary. */
 export function workByRank(c: PipelineCosts): Float64Array {
   const work = sumByRank(c, c.forward);
   const backward = sumByRank(c, c.backward);
-  for (let rank = 0; rank < work.length; rank++) work[rank]! += backward[rank]!;
+  const vocabulary = c.vocabulary ?? 0;
+  for (let rank = 0; rank < work.length; rank++) work[rank]! += backward[rank]! + vocabulary;
   return work;
 }
 
@@ -222,5 +228,6 @@ export function closedFormMakespan(c: PipelineCosts): Seconds {
   // One microbatch passes all ranks, through one chunk of each: the first, or an average one.
   const rampWork = (sum - idle(c, workOf(busiest))) / (inTurn ? 1 : c.chunks);
   const rampSends = c.ranks === 1 ? 0 : (c.ranks - 1) * 2 * c.pointToPoint;
-  return c.microbatches * (Math.max(pace, cycle(c)) + sends) + rampWork + rampSends;
+  const each = Math.max(pace, cycle(c)) + (c.vocabulary ?? 0) + sends;
+  return c.microbatches * each + rampWork + rampSends;
 }

@@ -13,6 +13,7 @@ import {
 import type { Communication } from "./groups.ts";
 import { type PlanPrices, type Prices, parametersOf, stageOf } from "./prices.ts";
 import { shapeKey } from "./shape-key.ts";
+import { type VocabularyCosts, vocabularyCosts } from "./vocabulary-costs.ts";
 import { shardingCosts } from "./stage-costs.ts";
 import type { StageList } from "./stage-list.ts";
 
@@ -42,6 +43,8 @@ export interface PlanCosts {
   readonly boundary: Bytes;
   readonly pointToPoint: Seconds;
   readonly sharedBytes: Bytes;
+  /** Where the vocabulary is split over the pipeline ranks; stages are priced without it. */
+  readonly vocabulary?: VocabularyCosts;
 }
 
 /** Prices a plan. */
@@ -52,12 +55,15 @@ export function planCosts(prices: Prices, plan: Plan, key: string = shapeKey(pla
   const kinds: KindCosts[] = [];
   for (const s of list.kinds) kinds.push(kindCosts(plan, s, own));
   const boundary = plan.pp > 1 ? boundaryBytes(model, plan) : 0;
+  const vocabulary = vocabularyCosts(own);
+  const shared = model.tied && list.stages.length > 1 && vocabulary === undefined;
   return {
     own,
     kinds,
     boundary,
     pointToPoint: communication.send(boundary) + regather(plan, boundary, communication),
-    sharedBytes: model.tied && list.stages.length > 1 ? tableBytes(model, plan) : 0,
+    sharedBytes: shared ? tableBytes(model, plan) : 0,
+    ...(vocabulary === undefined ? {} : { vocabulary }),
   };
 }
 
@@ -75,7 +81,8 @@ export function sumOnRank(
 
 /** One stage of a plan, from its prices. */
 export function kindCosts(p: Plan, s: Stage, own: PlanPrices): KindCosts {
-  const costs = stageOf(own, s);
+  const { vocabulary: _, ...layers } = s;
+  const costs = stageOf(own, layers);
   const { compute, exposed } = costs;
   const { blocks } = own.shape;
   const held = parametersOf(own, s);

@@ -61,9 +61,9 @@ export interface PlanPrices {
 
 /** What tells the stages of one shape apart. */
 function stageKey({ model, plan }: PlanPrices, s: Stage): number | string {
-  const ends = (s.embedding ? 2 : 0) + (s.head ? 1 : 0);
+  const ends = (s.vocabulary === true ? 4 : 0) + (s.embedding ? 2 : 0) + (s.head ? 1 : 0);
   const hiding = (plan.overlapGradientProducts ? 2 : 0) + (plan.overlapTensorParallel ? 1 : 0);
-  const place = 16 * s.layers + 4 * ends + hiding;
+  const place = 32 * s.layers + 4 * ends + hiding;
   const even = layerForms(model).length === 1;
   return even ? place : `${place} ${countForms(model, s.firstLayer, s.layers).join(" ")}`;
 }
@@ -178,7 +178,7 @@ export class Prices {
   /** The stages of `plan`. */
   stages(plan: Plan): StageList {
     if (plan.stageLayers !== undefined) return stageList(this.model, plan);
-    const ends = `${plan.accountForEmbedding} ${plan.accountForLoss}`;
+    const ends = `${plan.accountForEmbedding} ${plan.accountForLoss} ${plan.vocabulary}`;
     const key = `${plan.pp} ${plan.vpp} ${plan.schedule} ${plan.recomputeLayers} ${ends}`;
     let list = this.#lists.get(key);
     if (list === undefined) {

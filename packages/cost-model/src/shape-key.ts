@@ -23,9 +23,13 @@ const placing: ReadonlySet<string> = new Set<keyof Plan>([
   "gradientExchange",
 ]);
 
-/** The key. Beside the fields: whether gradients accumulate, and whether anything is sharded over replicas. */
+/**
+ * The key. Beside the fields: whether gradients accumulate, whether anything is sharded over replicas, and into how many
+ * parts a vocabulary is split.
+ */
 export function shapeKey(p: Plan): string {
-  let key = `${microbatches(p) > 1} ${p.dp * p.cp > 1}`;
+  const parts = p.vocabulary === undefined ? "" : ` ${p.pp}`;
+  let key = `${microbatches(p) > 1} ${p.dp * p.cp > 1}${parts}`;
   for (const [name, value] of Object.entries<Plan[keyof Plan]>({ ...p })) {
     if (placing.has(name)) continue;
     key += ` ${name} ${typeof value === "object" ? JSON.stringify(value) : value}`;

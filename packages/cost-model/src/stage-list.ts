@@ -36,6 +36,7 @@ export function stageList(m: Model, p: Plan): StageList {
         k.layers === s.layers &&
         k.embedding === s.embedding &&
         k.head === s.head &&
+        k.vocabulary === s.vocabulary &&
         (even || sameLayers(m, p, k, s)),
     );
     return known >= 0 ? known : kinds.push(s) - 1;

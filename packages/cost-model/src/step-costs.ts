@@ -7,6 +7,7 @@ import { type KindCosts, type PlanCosts, planCosts, sumOnRank } from "./plan-cos
 import type { Pricer } from "./pricer.ts";
 import { type PlanPrices, Prices } from "./prices.ts";
 import type { StageList } from "./stage-list.ts";
+import type { VocabularyCosts } from "./vocabulary-costs.ts";
 
 /** An operator of a pass with its time. */
 export interface PricedOperator {
@@ -37,6 +38,8 @@ export interface StepCosts {
   readonly expertGradientBytes: Float64Array;
   /** Gradients of a table that first and last stage both hold, summed between them once per step; 0 otherwise. */
   readonly sharedBytes: Bytes;
+  /** Passes over a vocabulary that is split over the pipeline ranks; the stages' costs are without them. */
+  readonly vocabulary?: VocabularyCosts;
   readonly communication: Communication;
   /** The kernels of one pass of a stage in order, with their times: what spans are drawn from. */
   operators(stage: number, pass: Pass): readonly PricedOperator[];
@@ -80,6 +83,7 @@ function stepCostsOf(o: StepOptions, costs: PlanCosts): StepCosts {
     gradientBytes: perRank(kinds, costs.own.list, "gradientBytes"),
     expertGradientBytes: perRank(kinds, costs.own.list, "expertGradientBytes"),
     sharedBytes: costs.sharedBytes,
+    ...(costs.vocabulary === undefined ? {} : { vocabulary: costs.vocabulary }),
     communication: costs.own.communication,
     operators: kernels(o.model, o.plan, costs.own),
   };

@@ -321,6 +321,28 @@ const launchFlips: typeof flips = [
 
 const others: typeof flips = [
   [
+    "a vocabulary split over the stages takes its work and its memory off the last",
+    { pp: 8, microbatch: 1, globalBatch: 64 },
+    { vocabulary: "two-barriers" },
+    (a, b) =>
+      b.step < a.step &&
+      b.memory.ranks[7]!.weights < a.memory.ranks[7]!.weights &&
+      b.memory.ranks[3]!.activations > a.memory.ranks[3]!.activations,
+  ],
+  [
+    "one barrier holds a microbatch less than two",
+    { pp: 8, globalBatch: 64, vocabulary: "two-barriers" },
+    { vocabulary: "one-barrier" },
+    (a, b) => b.memory.activations < a.memory.activations,
+  ],
+  [
+    "an interlaced pipeline holds more and has its probabilities right at once",
+    { pp: 8, globalBatch: 64, vocabulary: "one-barrier" },
+    { vocabulary: "interlaced" },
+    (a, b) =>
+      b.memory.activations > a.memory.activations && b.breakdown.compute < a.breakdown.compute,
+  ],
+  [
     "a loss of elementary operations in place moves more and holds no more",
     {},
     { fusedLoss: false },
@@ -393,6 +415,7 @@ const optional: Readonly<Record<OptionalField, "here" | "pipelines.test.ts">> = 
   gradientExchange: "here",
   flashVersion: "here",
   fusedLoss: "here",
+  vocabulary: "here",
   pipelines: "pipelines.test.ts",
   pipelineBatches: "pipelines.test.ts",
 };

@@ -89,6 +89,11 @@ test("gradients count as bytes where replicas give them to each other, and nowhe
 });
 
 test.each([
+  [
+    { pp: 2, vocabulary: "one-barrier" },
+    "does not carry out vocabulary one-barrier; use no vocabulary",
+  ],
+  [{ fusedLoss: false }, "does not carry out fusedLoss false; use no fusedLoss"],
   [{ recompute: "operators" }, "does not carry out recompute operators; use recompute none"],
   [{ tp: 2, vocabParallelLoss: false }, "vocabParallelLoss false"],
   [{ tp: 2, scatterGather: true }, "scatterGather; use sequenceParallel instead"],

@@ -82,6 +82,7 @@ export interface PlanSection {
   readonly zero?: 0 | 1 | 2 | 3 | undefined;
   readonly flashAttention?: boolean | undefined;
   readonly flashVersion?: 1 | 2 | 3 | undefined;
+  readonly vocabulary?: Plan["vocabulary"];
   readonly vocabParallelLoss?: boolean | undefined;
   readonly fusedSoftmax?: boolean | undefined;
   readonly fusedNorm?: boolean | undefined;

@@ -129,6 +129,12 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
     .literal([1, 2, 3])
     .optional()
     .describe("generation of the flash attention kernels; default the device's best"),
+  vocabulary: z
+    .enum(["two-barriers", "one-barrier", "interlaced"])
+    .optional()
+    .describe(
+      "embedding and head split over pipeline ranks too, with so many exchanges between the last stage's forward and backward, or all ranks at once; default: on the first and last stage",
+    ),
   vocabParallelLoss: z
     .boolean()
     .optional()

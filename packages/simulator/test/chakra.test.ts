@@ -184,6 +184,10 @@ test("a plan as text has each microbatch's computing, and the gradients once", (
   );
   const gathered = definePlan(model, { dp: 2, zero: 3, globalBatch: 8 });
   expect(() => toTextWorkload({ model, plan: gathered, cluster })).toThrow("(zero 3)");
+  const vocabulary = definePlan(model, { pp: 2, globalBatch: 8, vocabulary: "two-barriers" });
+  expect(() => toTextWorkload({ model, plan: vocabulary, cluster })).toThrow(
+    "cannot say vocabulary two-barriers; leave it out",
+  );
 });
 
 test("a network of equal ways prices rings in closed form, one communication of a rank at a time", () => {

@@ -221,6 +221,10 @@ test("a plan that does not fit the cluster or the device is refused or marked", 
   expect(() => simulateStep(o)).toThrow(
     "tp(1) x dp(64) x pp(1) = 64 ranks, but the cluster has 8 devices",
   );
+  const split = plan({ pp: 4, vocabulary: "one-barrier" });
+  expect(() => simulateStep({ ...o, plan: split })).toThrow(
+    "steps with vocabulary one-barrier are not played",
+  );
   const v100 = defineCluster({ host: "dgx-v100-32", hosts: 1 });
   expect(() => simulateStep({ ...o, plan: plan({}), cluster: v100 })).toThrow(
     "has no bf16 arithmetic",

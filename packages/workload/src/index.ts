@@ -44,6 +44,7 @@ export {
   ranks,
   recomputedLayers,
   reducedBytes,
+  vocabularyBarriers,
 } from "./plan.ts";
 export {
   type Stage,
@@ -64,6 +65,7 @@ export {
 } from "./operator.ts";
 export { type StageOperators, boundaryBytes, stageOperators } from "./stage-operators.ts";
 export { elementFlops } from "./element-flops.ts";
+export { type VocabularyExchange, vocabularyExchanges } from "./vocabulary.ts";
 export { type FlopConvention, type FlopRule, flopConventions, modelFlops } from "./flops.ts";
 export { type ExpertRows, expertRows, rankTokens } from "./expert-operators.ts";
 export { replicaCollectives } from "./replica-collectives.ts";

@@ -5,7 +5,7 @@
 import type { Bytes, Flops } from "@trireme/core";
 import { type Model, isGated } from "./model.ts";
 import { type Operator, type Pass, operator } from "./operator.ts";
-import { type Plan, bytesOf } from "./plan.ts";
+import { type Plan, bytesOf, vocabularyBarriers } from "./plan.ts";
 
 /** Work of one pass of a kernel. */
 export interface Work {
@@ -291,6 +291,13 @@ export class OperatorList {
     });
   }
 
+  /** The gradient of a table's lookup as autograd writes it, all rows with zeros in most, and its sum with the step's. */
+  denseGradient(rows: number, width: number): void {
+    const n = rows * width;
+    const bytes = (2 * this.element + 2 * bytesOf(this.plan.gradientPrecision)) * n;
+    this.push("add", "accumulate", "weight-gradient", [rows, width], { flops: n, bytes });
+  }
+
   /** Cross entropy over one rank's vocabulary; probabilities are kept in 32 bits for backward. */
   loss(rows: number, vocab: number): void {
     const n = rows * vocab;
@@ -305,12 +312,17 @@ export class OperatorList {
       : fusedElementwise
         ? [e + 36, e + 12]
         : [e + 28, e + 16];
-    const form = `${this.plan.precision}${way}`;
-    this.push("loss", form, "forward", [rows, vocab], { flops: 5 * n, bytes: forward * n });
-    this.push("loss", form, "input-gradient", [rows, vocab], {
-      flops: 2 * n,
-      bytes: backward * n,
-    });
+    // Barriers: probabilities by the rank's own sums are scaled to those of all, in the kernel of the gradient if fused (8).
+    // With one, they are cast for the product with the table beforehand (4 + e; e of it if fused).
+    const barriers = vocabularyBarriers(this.plan);
+    const cast = barriers === 1 ? e + (fusedLoss ? 0 : 4) : 0;
+    const scaled = barriers > 0 && !fusedLoss ? 8 : 0;
+    const split = barriers === 0 ? "" : `-${barriers}`;
+    const form = `${this.plan.precision}${way}${split}`;
+    const shape = [rows, vocab];
+    const pass = barriers === 1 ? "weight-gradient" : "input-gradient";
+    this.push("loss", form, "forward", shape, { flops: 5 * n, bytes: (forward + cast) * n });
+    this.push("loss", form, pass, shape, { flops: 2 * n, bytes: (backward + scaled) * n });
   }
 
   /**

@@ -6,6 +6,7 @@ import { checkPipeline } from "./pipeline-rules.ts";
 import { checkPipelines } from "./pipelines.ts";
 import type { Plan } from "./plan.ts";
 import { exchangedHeads, tensorWidths } from "./split-widths.ts";
+import { checkVocabulary } from "./vocabulary-rules.ts";
 
 const counts = [
   "tp",
@@ -60,12 +61,13 @@ const choices: readonly (readonly [Choice, readonly string[]])[] = [
 ];
 
 const optionalChoices: readonly (readonly [
-  "dispatchPrecision" | "reductionPrecision" | "gradientExchange",
+  "dispatchPrecision" | "reductionPrecision" | "gradientExchange" | "vocabulary",
   readonly string[],
 ])[] = [
   ["dispatchPrecision", ["fp32", "bf16", "fp8"]],
   ["reductionPrecision", ["fp32", "bf16", "fp16"]],
   ["gradientExchange", ["reduce-scatter", "all-reduce"]],
+  ["vocabulary", ["two-barriers", "one-barrier", "interlaced"]],
 ];
 
 function fail(message: string): never {
@@ -80,6 +82,7 @@ export function checkPlan(m: Model, p: Plan): void {
   checkExperts(m, p);
   checkBatch(m, p);
   checkPipeline(m, p);
+  checkVocabulary(m, p);
 }
 
 function checkValues(p: Plan): void {

@@ -103,6 +103,12 @@ export interface Plan {
   readonly flashAttention: boolean;
   /** Generation of the flash attention kernels (FlashAttention 1, 2, 3); left out, the device's best. */
   readonly flashVersion?: 1 | 2 | 3;
+  /**
+   * Embedding and head split over the pipeline ranks too, in passes of their own between those of the layers: with two barriers
+   * or one between the last stage's forward and backward (arXiv 2411.05288, Algorithms 1 and 2), or all ranks at once
+   * ("interlaced", nnScaler); left out, the first stage has the embedding and the last the head.
+   */
+  readonly vocabulary?: "two-barriers" | "one-barrier" | "interlaced";
   /** Each tensor-parallel rank computes the loss over its part of the vocabulary; else logits are gathered. */
   readonly vocabParallelLoss: boolean;
   /** Plain attention's scaling, mask and softmax in one kernel; else as elementary operations. */
@@ -197,6 +203,7 @@ export function definePlan(model: Model, options: PlanOptions): Plan {
     ...(o.matrixPrecision === undefined ? {} : { matrixPrecision: o.matrixPrecision }),
     ...(o.reductionPrecision === undefined ? {} : { reductionPrecision: o.reductionPrecision }),
     ...(o.gradientExchange === undefined ? {} : { gradientExchange: o.gradientExchange }),
+    ...(o.vocabulary === undefined ? {} : { vocabulary: o.vocabulary }),
     ...(o.fusedLoss === undefined ? {} : { fusedLoss: o.fusedLoss }),
   };
   checkPlan(model, plan);
@@ -275,6 +282,15 @@ export function reducedBytes(p: Plan): number {
 /** What sums the gradients of replicas. */
 export function gradientCollective(p: Plan): "all-reduce" | "reduce-scatter" {
   return p.zero === 0 ? "all-reduce" : (p.gradientExchange ?? "reduce-scatter");
+}
+
+/**
+ * Barriers between the last stage's forward and backward where the vocabulary is split: for each, every rank holds one microbatch
+ * more than under the schedule alone (arXiv 2411.05288 §5.1). 0 for an interlaced pipeline, which waits instead.
+ */
+export function vocabularyBarriers(p: Pick<Plan, "vocabulary">): 0 | 1 | 2 {
+  if (p.vocabulary === "two-barriers") return 2;
+  return p.vocabulary === "one-barrier" ? 1 : 0;
 }
 
 /** Bytes of one element in a precision. */

@@ -100,8 +100,9 @@ function tensorParallel(push: Push, m: Model, p: Plan, s: Stage): void {
   const gathersAgain = full || p.recompute === "operators" || p.recompute === "rematerialise";
   // Prediction modules look tokens up and compute logits of their own.
   const predicted = s.head ? m.prediction : 0;
-  const embedding = (s.embedding ? 1 : 0) + predicted;
-  const head = (s.head ? 1 : 0) + predicted;
+  const split = p.vocabulary !== undefined;
+  const embedding = ((split ? s.vocabulary === true : s.embedding) ? 1 : 0) + predicted;
+  const head = ((split ? s.vocabulary === true : s.head) ? 1 : 0) + predicted;
   // Latent attention gathers its latents in place of the layer's input.
   const latent = latentGather(m);
   const attentions = latent === 0 ? 0 : attentionLayers(m, p, s).all;

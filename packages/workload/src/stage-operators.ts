@@ -8,6 +8,7 @@ import type { CollectiveOperator, Operator } from "./operator.ts";
 import { type Plan, expertReplicas, recomputedLayers } from "./plan.ts";
 import { type Stage, lossVocab, stageParameters, stagePlan, vocabShard } from "./stage.ts";
 import { stageCollectives } from "./stage-collectives.ts";
+import { vocabularyOperators } from "./vocabulary.ts";
 
 /** What a rank does for one microbatch of a stage; what has pass "update" happens once per step. */
 export interface StageOperators {
@@ -17,7 +18,8 @@ export interface StageOperators {
 
 /**
  * Operators and collectives of stage `s` on one rank after every split. Forward order: encoders,
- * embedding, layers as `layerOperators` has them, prediction modules, norm, logits, loss. All backward work of a kernel without
+ * embedding, layers as `layerOperators` has them, prediction modules, norm, logits, loss; with a vocabulary split over
+ * the pipeline ranks, embedding, logits and loss of the rank's part at the end. All backward work of a kernel without
  * weights is its input gradient; the embedding's is a weight gradient; a product has both. Equal layers
  * are listed once, with their number as count: those that are recomputed apart from those that are not,
  * and those of one form apart from those of another, in the order in which forms first occur.
@@ -29,7 +31,7 @@ export function stageOperators(m: Model, plan: Plan, s: Stage): StageOperators {
   const frozen = m.adapter !== undefined;
   if (s.embedding) {
     for (const e of m.encoders) list.operators.push(...encoderOperators(m, p, e));
-    list.embedding(tokens, m.hidden, vocabShard(m, p), frozen);
+    if (p.vocabulary === undefined) list.embedding(tokens, m.hidden, vocabShard(m, p), frozen);
     if (m.embeddingNorm) list.norm(m.norm, normRows(p, tokens), m.hidden);
   }
   const again = recomputedLayers(p, s.layers);
@@ -37,6 +39,7 @@ export function stageOperators(m: Model, plan: Plan, s: Stage): StageOperators {
   layers(m, p, list, countForms(m, s.firstLayer + again, s.layers - again), "none");
   list.repeat(1, "none");
   if (s.head) head(m, p, list, tokens);
+  if (s.vocabulary === true) vocabularyOperators(m, list, tokens);
   updates(m, p, s, list);
   return { operators: list.operators, collectives: stageCollectives(m, p, s) };
 }
@@ -82,6 +85,7 @@ function logits(m: Model, p: Plan, list: OperatorList, tokens: number): void {
   const frozen = m.adapter !== undefined;
   if (m.finalNorm) list.norm(m.norm, normRows(p, tokens), m.hidden);
   if (m.pooler) list.gemm(p.microbatch, m.hidden, m.hidden, true, { quantise: false, frozen });
+  if (p.vocabulary !== undefined) return;
   list.gemm(tokens, m.hidden, vocabShard(m, p), m.headBias, { quantise: false, frozen });
   list.loss(tokens, lossVocab(m, p));
 }

@@ -20,12 +20,14 @@ export interface Stage {
   /** Index of its first layer in the model. */
   readonly firstLayer: number;
   readonly layers: number;
-  /** It encodes images and sounds, and looks the tokens up. */
+  /** It encodes images and sounds, and looks the tokens up, unless the vocabulary is split over the ranks. */
   readonly embedding: boolean;
-  /** It computes prediction modules, final norm, logits and loss. */
+  /** It computes prediction modules, final norm, logits and loss, the latter two unless the vocabulary is split. */
   readonly head: boolean;
   /** Ranks that share it, where pipelines differ; left out, the plan's tp. */
   readonly tp?: number;
+  /** Its rank has a part of a vocabulary that is split over the pipeline ranks: with the first chunk of each. */
+  readonly vocabulary?: true;
 }
 
 /**
@@ -50,7 +52,9 @@ export function stages(m: Model, p: Plan, pipeline?: number): readonly Stage[] {
     const [embedding, head] = [stage === 0, stage === count - 1];
     const counted = (embedding ? first : 0) + (head ? last : 0);
     const layers = p.stageLayers?.[stage] ?? base + extra - counted;
-    result.push({ stage, firstLayer, layers, embedding, head });
+    const split = p.vocabulary !== undefined && stage < p.pp;
+    const own = { stage, firstLayer, layers, embedding, head };
+    result.push(split ? { ...own, vocabulary: true } : own);
     firstLayer += layers;
   }
   return result;
@@ -116,13 +120,19 @@ export function stagesOnRank(
   );
 }
 
-/** Vocabulary rows of one rank: the vocabulary is padded to a multiple of tp, the last shard holds the padding. */
-export function vocabShard(m: Model, p: Pick<Plan, "tp">): number {
-  return Math.ceil(m.vocab / p.tp);
+/** Vocabulary rows of one rank: the vocabulary is padded to a multiple of its parts, the last holds the padding. */
+export function vocabShard(
+  m: Model,
+  p: Pick<Plan, "tp"> & Partial<Pick<Plan, "pp" | "vocabulary">>,
+): number {
+  return Math.ceil(m.vocab / (p.vocabulary === undefined ? p.tp : p.tp * (p.pp ?? 1)));
 }
 
 /** Width of the logits that one rank computes its loss over. */
-export function lossVocab(m: Model, p: Pick<Plan, "tp" | "vocabParallelLoss">): number {
+export function lossVocab(
+  m: Model,
+  p: Pick<Plan, "tp" | "vocabParallelLoss"> & Partial<Pick<Plan, "pp" | "vocabulary">>,
+): number {
   return p.vocabParallelLoss ? vocabShard(m, p) : vocabShard(m, p) * p.tp;
 }
 
@@ -175,12 +185,13 @@ export function stageParameters(m: Model, plan: Plan, s: Stage): StageParameters
     }
   }
   const shard = vocabShard(m, p);
-  const headBias = s.head && m.headBias ? shard : 0;
+  const logits = p.vocabulary === undefined ? s.head : s.vocabulary === true;
+  const headBias = logits && m.headBias ? shard : 0;
   const adapters = adapterParameters(m);
   const adapted = s.layers * (adapters.sharded / p.tp + adapters.replicated);
   const sharded =
     split / p.tp +
-    tables(m, s) * shard * m.hidden +
+    tables(m, p, s) * shard * m.hidden +
     headBias +
     (s.layers * adapters.sharded) / p.tp;
   replicated += s.layers * adapters.replicated;
@@ -197,7 +208,8 @@ export function stageParameters(m: Model, plan: Plan, s: Stage): StageParameters
 }
 
 /** Copies of a [vocab, hidden] table that the stage holds. */
-function tables(m: Model, s: Stage): number {
+function tables(m: Model, p: Plan, s: Stage): number {
+  if (p.vocabulary !== undefined) return s.vocabulary === true ? (m.tied ? 1 : 2) : 0;
   const head = s.head && !(m.tied && s.embedding);
   const predicted = s.head && m.prediction > 0 && !m.tied && !s.embedding;
   return (s.embedding ? 1 : 0) + (head ? 1 : 0) + (predicted ? 1 : 0);

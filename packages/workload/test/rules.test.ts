@@ -46,6 +46,36 @@ test.each<readonly [string, typeof llama, object]>([
     llama,
     { dp: 2, zero: 3, gradientExchange: "all-reduce" },
   ],
+  [
+    'vocabulary "ends" is not one of two-barriers',
+    llama,
+    parsedPlan({ pp: 2, vocabulary: "ends" }),
+  ],
+  [
+    "vocabulary one-barrier splits over pipeline ranks, and pp is 1",
+    llama,
+    { vocabulary: "one-barrier" },
+  ],
+  [
+    "vocabulary interlaced goes with schedule 1f1b, not v-half; use 1f1b",
+    llama,
+    { pp: 2, vpp: 2, schedule: "v-half", vocabulary: "interlaced" },
+  ],
+  [
+    "vocabulary two-barriers goes with schedule 1f1b or v-half, not gpipe",
+    llama,
+    { pp: 2, schedule: "gpipe", vocabulary: "two-barriers" },
+  ],
+  [
+    "vocabulary one-barrier computes the loss over parts of the vocabulary",
+    llama,
+    { pp: 2, vocabulary: "one-barrier", vocabParallelLoss: false },
+  ],
+  [
+    "vocabulary one-barrier has no passes for the prediction modules",
+    { ...llama, prediction: 1 },
+    { pp: 2, vocabulary: "one-barrier" },
+  ],
   ["flashVersion 4 is not 1, 2 or 3", llama, { flashVersion: 4 }],
   ["zero 4 is not a ZeRO stage: 0, 1, 2 or 3", llama, { zero: 4 }],
   ["recomputeLayers -1 must be a whole number, 0 or more", llama, { recomputeLayers: -1 }],

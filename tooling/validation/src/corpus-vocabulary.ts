@@ -1,6 +1,6 @@
 /**
  * Pipelines that carry a large vocabulary (arXiv 2411.05288, Tables 5 and 6), by whole estimates: on the last stage, with layers
- * redistributed for it, and split over all stages.
+ * redistributed for it, and split over all stages in three ways.
  */
 import {
   type Model,
@@ -16,9 +16,12 @@ import type { Group, Outcome } from "./outcome.ts";
 import { predictStep } from "./predict-step.ts";
 
 /** Where a row's vocabulary is: what it says, and what that is here. */
-const placements: readonly (readonly [RegExp, string, string])[] = [
+const placements: readonly (readonly [RegExp, string, string, PlanOptions["vocabulary"]?])[] = [
   [/naive/, "", "vocabulary on the last stage"],
   [/redistributed/, "-redistributed", "layers redistributed for the vocabulary"],
+  [/algorithm 1/, "-two-barriers", "vocabulary split with two barriers", "two-barriers"],
+  [/algorithm 2/, "-one-barrier", "vocabulary split with one barrier", "one-barrier"],
+  [/interlaced/, "-interlaced", "vocabulary split and interlaced", "interlaced"],
 ];
 
 /** The outcome of a step with a large vocabulary. */
@@ -26,7 +29,7 @@ export function vocabularyStep(row: CorpusRow): Outcome {
   const sure = row.confidence === "high" && row.complete;
   const stated = text(row.parallel, "vocab_placement");
   const placement = placements.find(([pattern]) => pattern.test(stated));
-  const [, id, kind] = placement ?? placements[0]!;
+  const [, id, kind, vocabulary] = placement ?? placements[0]!;
   const group: Group = {
     id: `schedule-vocabulary${id}${sure ? "" : "-unsure"}`,
     source: "corpus",
@@ -42,7 +45,12 @@ export function vocabularyStep(row: CorpusRow): Outcome {
   if (typeof cluster === "string") return skip(cluster);
   const model = defineModel(described.model);
   const schedule = text(row.parallel, "schedule") === "v-half" ? "v-half" : "1f1b";
-  const plan = { ...described.plan, ...fork, schedule } as const;
+  const plan = {
+    ...described.plan,
+    ...fork,
+    schedule,
+    ...(vocabulary === undefined ? {} : { vocabulary }),
+  } as const;
   return predictStep(
     group,
     row.id,

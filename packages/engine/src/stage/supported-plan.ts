@@ -59,6 +59,7 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
     ["overlapPointToPoint", plan.overlapPointToPoint, "overlapPointToPoint false"],
     ["fusedNorm false", !plan.fusedNorm, "fusedNorm true"],
     ["fusedElementwise false", !plan.fusedElementwise, "fusedElementwise true"],
+    [`vocabulary ${plan.vocabulary}`, plan.vocabulary !== undefined, "no vocabulary"],
     ["fusedLoss false", plan.fusedLoss === false, "no fusedLoss"],
     [`flashVersion ${plan.flashVersion}`, plan.flashVersion !== undefined, "no flashVersion"],
     [

@@ -81,6 +81,7 @@ const plans: Readonly<Record<keyof Plan, Case>> = {
   zero: [llama, { zero: 3 }],
   flashAttention: [llama, { flashAttention: false }],
   flashVersion: [llama, { flashVersion: 2 }],
+  vocabulary: [llama, { pp: 2, vocabulary: "one-barrier" }],
   vocabParallelLoss: [llama, { vocabParallelLoss: false }],
   fusedSoftmax: [llama, { fusedSoftmax: false }],
   fusedNorm: [llama, { fusedNorm: false }],

@@ -32,7 +32,7 @@ const names = {
  * The step of one pipeline rank: what is done once, then each microbatch's layers. A line has one
  * collective for each pass; where a layer has more, empty lines follow with them.
  * @throws TriremeError "WORKLOAD" for a plan that the form cannot say: with context parallelism, experts
- * that are split, or weights gathered for every layer.
+ * that are split, weights gathered for every layer, or a vocabulary split over stages.
  */
 export function toTextWorkload(o: TextWorkloadOptions): TextWorkload {
   const { model, plan, pipelineRank = 0 } = o;
@@ -108,6 +108,12 @@ function checkPlan({ plan, pipelineRank = 0 }: TextWorkloadOptions): void {
             : undefined;
   if (wrong !== undefined) {
     throw new TriremeError("WORKLOAD", `text workloads cannot say ${wrong}; use toChakra`);
+  }
+  if (plan.vocabulary !== undefined) {
+    throw new TriremeError(
+      "WORKLOAD",
+      `text workloads cannot say vocabulary ${plan.vocabulary}; leave it out`,
+    );
   }
   if (!Number.isInteger(pipelineRank) || pipelineRank < 0 || pipelineRank >= plan.pp) {
     throw new TriremeError(

@@ -19,8 +19,17 @@ export interface PlayableStep {
   readonly device: Accelerator;
 }
 
-/** Throws TriremeError "PLAN" or "PRECISION" where the cluster is too small or cannot compute so. */
+/**
+ * Throws TriremeError "PLAN" or "PRECISION" where the cluster is too small or cannot compute so, or the vocabulary is
+ * split over the stages.
+ */
 export function check(plan: Plan, cluster: Cluster): void {
+  if (plan.vocabulary !== undefined) {
+    throw new TriremeError(
+      "PLAN",
+      `steps with vocabulary ${plan.vocabulary} are not played; estimate them, or leave it out`,
+    );
+  }
   const needed = ranks(plan);
   if (needed > cluster.devices) {
     const cp = plan.cp > 1 ? ` x cp(${plan.cp})` : "";
