@@ -72,6 +72,11 @@ test.each<readonly [string, typeof llama, object]>([
     { pp: 2, vocabulary: "one-barrier", vocabParallelLoss: false },
   ],
   [
+    "vocabulary one-barrier leaves the ends no more than other stages; leave accountForLoss out",
+    llama,
+    { pp: 3, vpp: 1, accountForLoss: true, vocabulary: "one-barrier" },
+  ],
+  [
     "vocabulary one-barrier has no passes for the prediction modules",
     { ...llama, prediction: 1 },
     { pp: 2, vocabulary: "one-barrier" },
