@@ -170,7 +170,9 @@ function storedByLayer(m: Model, p: Plan, form: LayerForm, withoutScores: boolea
     : attends
       ? attentionWidth(m) * e + queryNorm * e
       : 0;
-  const gate = isGated(m.activation) ? (p.fusedElementwise ? 2 : 3) : 1;
+  // Gate and up are kept before they are cut and after.
+  const cut = m.activationClamp > 0 ? 2 : 0;
+  const gate = (isGated(m.activation) ? (p.fusedElementwise ? 2 : 3) : 1) + cut;
   const ffn = denseWidth(m, form);
   const split = (tokens / p.tp) * (mixer + (gate * e + operand) * ffn);
   const adapters = tokens * e * (m.adapter?.rank ?? 0) * (m.adapter?.targets.length ?? 0);

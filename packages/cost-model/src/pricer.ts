@@ -2,11 +2,8 @@
 import { type FlopsPerSecond, type Seconds, TriremeError, nearestName } from "@trireme/core";
 import { type Accelerator, type Precision, emulates, peakOf } from "@trireme/topology";
 import type { Operator } from "@trireme/workload";
-import {
-  type AttentionFractions,
-  type Characteristics,
-  characteristics,
-} from "./characteristics.ts";
+import { attentionFractions, attentionRamp } from "./attention-time.ts";
+import { type Characteristics, characteristics } from "./characteristics.ts";
 import { fill, gemmTime } from "./gemm-time.ts";
 import { hostUpdate } from "./host-update.ts";
 import { aloneClock } from "./power-limit.ts";
@@ -41,9 +38,21 @@ export interface RooflineOptions {
 const routingOperators = 24;
 const permutationOperators = 6;
 
+/**
+ * The same of rotary embedding without a kernel for it, forward and backward, by rope_utils.py: for queries and for
+ * keys cosine and sine with scale and cast, a turned copy in two, two products, a sum and a join. Of latent attention's heads
+ * beside that, by multi_latent_attention.py: both are de-interleaved first and joined with what is not rotated, and
+ * values laid apart.
+ */
+const rotaryOperators = [24, 12] as const;
+const latentOperators = [5, 12] as const;
+
 /** Operators of a framework that an operator here stands for: each is launched. */
 function launches(op: Operator): number {
   if (op.kind === "routing") return routingOperators;
+  const back = op.pass === "input-gradient" ? 1 : 0;
+  if (op.form === "rotary-eager") return rotaryOperators[back];
+  if (op.form === "latent-eager") return latentOperators[back];
   return op.kind === "permutation" && op.form !== "pad" ? permutationOperators : 1;
 }
 
@@ -52,24 +61,11 @@ export function gaps(a: Accelerator, op: Operator): number {
   return a.kind === "gpu" ? launches(op) : 1;
 }
 
-/** On a device of many multiprocessors, rounding of the mask's diagonal and the start of each block of queries, in positions (FlashAttention-2, Figs. 5 and 6). */
-const causalRamp = 450;
-/** The same without a mask. */
-const fullRamp = 150;
-
 /** The format of a product's quantised operands; undefined for others. */
 function quantisedForm(form: string): "fp8" | "int8" | "fp4" | undefined {
   if (form.startsWith("fp8")) return "fp8";
   if (form.startsWith("int8")) return "int8";
   return form.startsWith("fp4") ? "fp4" : undefined;
-}
-
-/** Fractions of the kernels' generation: the device's best where the form names none, or none older is known. */
-function attentionFractions(c: Characteristics, form: string): AttentionFractions {
-  const older = c.attention.older;
-  if (form.startsWith("flash1")) return older[1] ?? c.attention;
-  if (form.startsWith("flash2")) return older[2] ?? c.attention;
-  return form.startsWith("flash3") ? (older[3] ?? c.attention) : c.attention;
 }
 
 /** What kernels run on: a device, as far as it sustains its datasheet. */
@@ -142,7 +138,7 @@ export function kernelTime(on: Kernels, op: Operator): Seconds {
     return gemmTime(units, batch!, m, n!, k!, op.bytes);
   }
   if (op.kind === "attention") {
-    const [, , , sequence, headDim] = op.shape;
+    const headDim = op.shape[4];
     const fractions = attentionFractions(c, op.form);
     const rate =
       peak *
@@ -150,8 +146,7 @@ export function kernelTime(on: Kernels, op: Operator): Seconds {
       (headDim! >= 96 ? fractions.wide : fractions.narrow)[op.pass === "input-gradient" ? 1 : 0];
     // Plain attention multiplies the narrow matrices of single heads, then reads and writes scores.
     if (op.form.startsWith("plain")) return op.flops / rate + op.bytes / bandwidth;
-    const ramp = a.kind === "cpu" ? 0 : op.form.includes("full") ? fullRamp : causalRamp;
-    return Math.max((op.flops / rate) * (1 + ramp / sequence!), op.bytes / bandwidth);
+    return Math.max((op.flops / rate) * attentionRamp(a, op), op.bytes / bandwidth);
   }
   if (op.kind === "scan") return scanTime(on, op);
   if (op.form === "adamw-host") return hostUpdate(a, op, on.devices);
@@ -222,7 +217,11 @@ export function rooflinePricer(
       return time;
     },
     dispatch(op) {
-      if (op.kind === "routing" || op.kind === "permutation") return c.dispatch * launches(op);
+      if (launches(op) > 1) return c.dispatch * launches(op);
+      // A product and a sum for each expert forward, five elementary operations backward.
+      if (op.form === "expert-bias") {
+        return c.dispatch + c.call * (op.shape[2]! * (op.pass === "input-gradient" ? 5 : 2) - 1);
+      }
       if (op.kind !== "grouped-gemm" || op.form.endsWith("-fused")) return c.dispatch;
       // Quantised, each group's two operands are cast before its product.
       const calls = quantisedForm(op.form) === undefined ? 1 : 3;

@@ -349,6 +349,12 @@ const others: typeof flips = [
     (a, b) => b.breakdown.compute > a.breakdown.compute && b.memory.total === a.memory.total,
   ],
   [
+    "rotary embedding of elementary operations moves more and holds no more",
+    {},
+    { fusedRotary: false },
+    (a, b) => b.breakdown.compute > a.breakdown.compute && b.memory.total === a.memory.total,
+  ],
+  [
     "recomputing some layers lies between none and all",
     { recompute: "full" },
     { recomputeLayers: 8 },
@@ -415,6 +421,7 @@ const optional: Readonly<Record<OptionalField, "here" | "pipelines.test.ts">> = 
   gradientExchange: "here",
   flashVersion: "here",
   fusedLoss: "here",
+  fusedRotary: "here",
   vocabulary: "here",
   pipelines: "pipelines.test.ts",
   pipelineBatches: "pipelines.test.ts",

@@ -43,6 +43,7 @@ export function randomPlan(m: Model): fc.Arbitrary<Plan> {
         fusedNorm: fc.boolean(),
         fusedElementwise: fc.boolean(),
         fusedLoss: fc.boolean(),
+        fusedRotary: fc.boolean(),
         dropout: fc.constantFrom(0, 0.1),
         overlapDataParallel: fc.boolean(),
         overlapGradientProducts: fc.boolean(),

@@ -104,6 +104,7 @@ test.each([
   [{ overlapPointToPoint: true }, "overlapPointToPoint"],
   [{ cudaGraphs: "all" }, "cudaGraphs all; use cudaGraphs none"],
   [{ fusedNorm: false }, "fusedNorm false; use fusedNorm true"],
+  [{ fusedRotary: false }, "fusedRotary false; use no fusedRotary"],
   [{ matrixPrecision: "fp4" }, "matrixPrecision fp4; use matrixPrecision fp8"],
   [{ sequence: 17 }, "sequence 17 on a model with context 16"],
 ] as const)("a plan it cannot carry out is refused in one line: %j", async (change, message) => {
@@ -117,6 +118,7 @@ test.each([
     { pattern: "*-" },
     "does not carry out pattern *-; use a model of attention and feed-forward blocks",
   ],
+  [{ activationClamp: 7 }, "activationClamp 7; use activationClamp 0"],
   [{ attentionGate: true }, "a gate on attention; use attentionGate false"],
 ] as const)("a model it cannot carry out is refused in one line: %j", async (change, message) => {
   const run = smallRun({});

@@ -88,6 +88,7 @@ export interface PlanSection {
   readonly fusedNorm?: boolean | undefined;
   readonly fusedElementwise?: boolean | undefined;
   readonly fusedLoss?: boolean | undefined;
+  readonly fusedRotary?: boolean | undefined;
   readonly groupedKernel?: boolean | undefined;
   readonly cudaGraphs?: Plan["cudaGraphs"] | undefined;
   readonly dropout?: number | undefined;

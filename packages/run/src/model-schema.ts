@@ -155,6 +155,11 @@ export const modelSection: z.ZodType<ModelSection> = z.strictObject({
     .optional()
     .describe("norm of queries and keys, per head or over all heads; default none"),
   activation: activation.optional().describe("feed-forward activation"),
+  activationClamp: z
+    .number()
+    .min(0)
+    .optional()
+    .describe("what gate and up are cut to; default 0, no bound"),
   bias: flag("linear layers have a bias").optional(),
   qkvBias: flag("the query, key and value projections have one; default bias").optional(),
   outputBias: flag("attention's output projection has one; default bias").optional(),

@@ -152,6 +152,10 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
     .boolean()
     .optional()
     .describe("cross entropy in one kernel; default fusedElementwise"),
+  fusedRotary: z
+    .boolean()
+    .optional()
+    .describe("rotary embedding in one kernel; default fusedElementwise"),
   groupedKernel: z
     .boolean()
     .optional()

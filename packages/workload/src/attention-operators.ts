@@ -71,8 +71,14 @@ export function attention(list: OperatorList, s: AttentionSpan): void {
   const operands = rows * ((heads + kvHeads) * width + (heads + kvHeads) * s.valueDim);
   // Rotary embedding reads and writes queries and keys, in both directions.
   // Elementary operations turn a copy, multiply twice and add.
-  const eager = s.rotary > 0 && !plan.fusedElementwise;
-  const rotary = (eager ? 9 : 2) * e * rows * width * (heads + kvHeads) * s.rotary;
+  const apart = s.rotary > 0 && plan.fusedRotary === false;
+  const eager = s.rotary > 0 && !apart && !(plan.fusedRotary ?? plan.fusedElementwise);
+  const turned = width * (heads + kvHeads) * s.rotary;
+  const rotary = apart ? 0 : (eager ? 9 : 2) * e * rows * turned;
+  if (apart) {
+    const work = { flops: 3 * rows * turned, bytes: 9 * e * rows * turned };
+    list.rowwise("add", "rotary-eager", [rows, turned], work, work);
+  }
   const form = [
     flashAttention ? `flash${plan.flashVersion ?? ""}` : "plain",
     ...(s.causal ? [] : ["full"]),

@@ -77,6 +77,7 @@ export function defineModel(o: ModelOptions): Model {
     embeddingNorm: o.embeddingNorm ?? false,
     qkNorm: o.qkNorm ?? "none",
     activation: o.activation ?? "gelu",
+    activationClamp: o.activationClamp ?? 0,
     bias,
     qkvBias: o.qkvBias ?? bias,
     outputBias: o.outputBias ?? bias,

@@ -64,8 +64,9 @@ export function expertOperators(
   if (padded) permutation(list, "pad", rows.computed, m.hidden);
   const width = e.ffn / p.etp;
   list.groupedGemm(rows.held, rows.computed, m.hidden, fc1Width(m, width), m.bias, frozen(m));
-  list.activation(m.activation, rows.computed, width);
+  list.activation(m.activation, rows.computed, width, m.activationClamp > 0);
   list.groupedGemm(rows.held, rows.computed, width, m.hidden, m.bias, frozen(m));
+  if (m.bias) weightedBias(list, rows.held, rows.computed, m.hidden);
   if (padded) permutation(list, "pad", rows.computed, m.hidden);
   if (sorted) permutation(list, "sort", rows.computed, m.hidden);
   permutation(list, "combine", rows.sent, m.hidden);
@@ -85,6 +86,24 @@ function route(list: OperatorList, tokens: number, e: Experts): void {
     [tokens, e.count, e.active],
     { flops: 6 * n, bytes: 12 * n },
     { flops: 4 * n, bytes: 12 * n },
+  );
+}
+
+/**
+ * The second product's bias joins after the router's weights, so that each expert's is multiplied by its rows' weights and
+ * added to them by elementary operations in 32 bits, the results put side by side and cast back (Megatron-LM, experts.py;
+ * AutoModel's likewise). Backward takes its gradient once for the rows and sums it twice, for bias and weights.
+ */
+function weightedBias(list: OperatorList, groups: number, rows: number, width: number): void {
+  const n = rows * width;
+  const e = list.element;
+  const cast = e === 4 ? 0 : 4 + e;
+  list.rowwise(
+    "add",
+    "expert-bias",
+    [rows, width, groups],
+    { flops: 2 * n, bytes: (20 + e + cast) * n },
+    { flops: 4 * n, bytes: (24 + 2 * e + 2 * cast) * n },
   );
 }
 

@@ -103,7 +103,7 @@ function feedForward(m: Model, list: OperatorList, tokens: number, ffn: number):
   const up = isGated(m.activation) ? ffn : 0;
   list.gemm(tokens, m.hidden, fc1Width(m, ffn), m.bias, { dropped: up, ...frozen(m) });
   adapters(m, list, tokens, ["gate", "up"]);
-  list.activation(m.activation, tokens, ffn);
+  list.activation(m.activation, tokens, ffn, m.activationClamp > 0);
   list.gemm(tokens, ffn, m.hidden, m.bias, frozen(m));
   adapters(m, list, tokens, ["down"]);
 }

@@ -84,6 +84,14 @@ function checkChoices(m: Model): void {
   if (!(m.normEpsilon > 0 && m.normEpsilon < Infinity)) {
     fail(`normEpsilon ${m.normEpsilon} must be above 0; the usual is 1e-5`);
   }
+  if (!(m.activationClamp >= 0 && m.activationClamp < Infinity)) {
+    fail(`activationClamp ${m.activationClamp} must be 0, for no bound, or above; gpt-oss has 7`);
+  }
+  if (m.activationClamp > 0 && !isGated(m.activation)) {
+    fail(
+      `activationClamp ${m.activationClamp} bounds gate and up, which ${m.activation} has not; use swiglu or geglu`,
+    );
+  }
   if (!(m.rotaryBase > 0 && m.rotaryBase < Infinity)) {
     fail(`rotaryBase ${m.rotaryBase} must be above 0; the usual is 10000`);
   }

@@ -50,6 +50,8 @@ export interface Model {
   /** Norm of queries and keys: per head with shared weights (Qwen 3), or over all heads (OLMo 2). */
   readonly qkNorm: "none" | "head" | "all";
   readonly activation: "gelu" | "relu" | "squared-relu" | "swiglu" | "geglu";
+  /** What gate and up are cut to in front of a gated activation (gpt-oss: 7); 0 for no bound. */
+  readonly activationClamp: number;
   /** Every linear layer has a bias. */
   readonly bias: boolean;
   /** The query, key and value projections have one although the others may not (Qwen 2). */

@@ -227,17 +227,23 @@ export class OperatorList {
     );
   }
 
-  /** GeLU, ReLU or its square, or silu(gate) × up (gelu for GeGLU) with gate and up side by side; `width` is that of the result. */
-  activation(kind: Model["activation"], rows: number, width: number): void {
+  /**
+   * GeLU, ReLU or its square, or silu(gate) × up (gelu for GeGLU) with gate and up side by side; `width` is that of the
+   * result. Where gate and up are cut to a bound first, frameworks do so by elementary operations: they read and write both, and
+   * in front of a fused kernel put them side by side again (Megatron-LM, fused_bias_geglu.py).
+   */
+  activation(kind: Model["activation"], rows: number, width: number, clamped = false): void {
     const n = rows * width;
     const e = this.element;
     const gated = isGated(kind);
     const eager = gated && !this.plan.fusedElementwise;
-    const [forward, backward] = eager ? [5 * e, 9 * e] : gated ? [3 * e, 5 * e] : [2 * e, 3 * e];
+    const [once, back] = eager ? [5 * e, 9 * e] : gated ? [3 * e, 5 * e] : [2 * e, 3 * e];
+    const [cut, cutBack] = clamped ? (eager ? [4 * e, 6 * e] : [8 * e, 10 * e]) : [0, 0];
+    const [forward, backward] = [once + cut, back + cutBack];
     const flops = kind === "geglu" ? 9 : gated ? 6 : kind === "gelu" ? 8 : kind === "relu" ? 1 : 2;
     this.rowwise(
       "activation",
-      eager ? `${kind}-eager` : kind,
+      `${kind}${clamped ? "-clamped" : ""}${eager ? "-eager" : ""}`,
       [rows, width],
       { flops: flops * n, bytes: forward * n },
       { flops: 2 * flops * n, bytes: backward * n },
@@ -262,7 +268,8 @@ export class OperatorList {
 
   /**
    * Keys from what each head has of its own and the rotated part that all share, beside values, which lie between
-   * them in the product's result (Megatron-LM, fused_mla_yarn_rope_apply.py); backward takes them apart again.
+   * them in the product's result (Megatron-LM, fused_mla_yarn_rope_apply.py); backward takes them apart again. From
+   * elementary operations queries are put together likewise, and values laid apart (multi_latent_attention.py).
    */
   headsOfLatents(
     rows: number,
@@ -273,6 +280,11 @@ export class OperatorList {
   ): void {
     const width = heads * (headDim + valueDim);
     const bytes = this.element * rows * (heads * (nopeDim + valueDim) + width);
+    if (this.plan.fusedRotary === false) {
+      const work = { flops: 0, bytes: bytes + 2 * this.element * rows * width };
+      this.rowwise("add", "latent-eager", [rows, width], work, work);
+      return;
+    }
     const work = { flops: 0, bytes };
     this.rowwise("add", "latent", [rows, width], work, work);
   }

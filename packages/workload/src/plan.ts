@@ -122,6 +122,12 @@ export interface Plan {
    * tensor_parallel), or as the framework's without `fusedElementwise`; left out, as `fusedElementwise`.
    */
   readonly fusedLoss?: boolean;
+  /**
+   * Rotary embedding in one kernel for queries and one for keys, in which latent attention's heads are put together too; or
+   * (false) all that from elementary operations, as Megatron-LM does without `apply_rope_fusion`. Left out, rotary
+   * embedding is as `fusedElementwise`, and heads are put together in one.
+   */
+  readonly fusedRotary?: boolean;
   /** The products of all experts of a rank in one kernel (CUTLASS, torch._grouped_mm); else a library call for each. */
   readonly groupedKernel: boolean;
   /** What is launched from recorded CUDA graphs, without the framework's time: nothing, routers and permutations, or all. */
@@ -205,6 +211,7 @@ export function definePlan(model: Model, options: PlanOptions): Plan {
     ...(o.gradientExchange === undefined ? {} : { gradientExchange: o.gradientExchange }),
     ...(o.vocabulary === undefined ? {} : { vocabulary: o.vocabulary }),
     ...(o.fusedLoss === undefined ? {} : { fusedLoss: o.fusedLoss }),
+    ...(o.fusedRotary === undefined ? {} : { fusedRotary: o.fusedRotary }),
   };
   checkPlan(model, plan);
   return plan;

@@ -52,6 +52,19 @@ test("MegaScale-MoE's model has 2.8246e11 FLOPs a token", () => {
   expect(flops).toBeCloseTo(2.8246e11, -7);
 });
 
+test("gpt-oss has the FLOPs a token that Megatron-Bridge counts: pairs within mask and window", () => {
+  // TFLOP/s over tokens/s of its model cards: 32.64 and 32.63 at 4096 tokens, 45.28 at 32,768 (three digits); 20B 31.36.
+  const at = (name: string, sequence: number): number =>
+    modelFlops(model(name), { sequence }, "exact") / 1e9;
+  expect(at("gpt-oss-120b", 4096)).toBeCloseTo(32.63, 2);
+  expect(Math.abs(at("gpt-oss-120b", 32_768) / 45.28 - 1)).toBeLessThan(0.002);
+  expect(Math.abs(at("gpt-oss-20b", 32_768) / 31.36 - 1)).toBeLessThan(0.002);
+  // Its tables up to 26.04 say 27.18: half the score matrix in every layer, and two of an expert's three matrices.
+  const gate = 6 * 36 * 4 * 2880 * 2880;
+  const windows = 18 * 6 * 4096 * (4096 - 2 * (128 - (128 * 127) / 8192));
+  expect(at("gpt-oss-120b", 4096) + (windows - gate) / 1e9).toBeCloseTo(27.2, 1);
+});
+
 test("DeepSeek-V3 has the FLOPs a token that its published rates imply, with and without prediction", () => {
   // 249.63 to 249.74 GFLOP are quotients of rounded tokens/s and TFLOP/s; three digits are theirs.
   const v3 = model("deepseek-v3");

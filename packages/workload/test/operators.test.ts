@@ -270,3 +270,19 @@ test("latent attention puts keys together from each head's own part and the one 
   const full = assembled(definePlan(m, { globalBatch: 1, recompute: "full" }));
   expect(full.map((o) => o.pass)).toContain("recompute");
 });
+
+test("biases of experts are weighted and added in 32 bits, and bounds read and write gate and up", () => {
+  const oss = model("gpt-oss-20b");
+  const plan = definePlan(oss, { dp: 8, ep: 8, globalBatch: 8, sequence: 1024 });
+  const operators = stageOperators(oss, plan, stages(oss, plan)[0]!).operators;
+  const rows = 4 * 1024;
+  const biases = operators.filter((o) => o.form === "expert-bias");
+  expect(biases.map((o) => [o.pass, o.shape, o.bytes / (rows * 2880)])).toEqual([
+    ["forward", [rows, 2880, 4], 28],
+    ["input-gradient", [rows, 2880, 4], 40],
+    ["forward", [rows, 2880, 4], 28],
+    ["input-gradient", [rows, 2880, 4], 40],
+  ]);
+  const cut = operators.filter((o) => o.form === "swiglu-clamped").slice(0, 2);
+  expect(cut.map((o) => o.bytes / (rows * 2880))).toEqual([6 + 16, 10 + 20]);
+});

@@ -273,6 +273,11 @@ test.each<readonly [string, object]>([
   ],
   ['qkNorm "heads" is not one of', { qkNorm: "heads" }],
   ['activation "silu" is not one of', { activation: "silu" }],
+  ["activationClamp -1 must be 0, for no bound, or above", { activationClamp: -1 }],
+  [
+    "activationClamp 7 bounds gate and up, which gelu has not; use swiglu or geglu",
+    { activationClamp: 7 },
+  ],
   ["tied 1 must be true or false", { tied: 1 }],
   ["normEpsilon 0 must be above 0", { normEpsilon: 0 }],
   ["rotaryBase -1 must be above 0", { rotaryBase: -1 }],

@@ -25,6 +25,10 @@ export function modelOf(row: CorpusRow): ModelOptions | string {
   const ffn = number(f, "ffn");
   const headDim = number(f, "head_dim");
   const latent = latentOf(text(f, "attn"));
+  const window = windowOf(text(f, "attn"));
+  const changes = text(row.parallel, "arch_changes");
+  // OpenAI's gpt-oss has biases and a logit per head beside them (its model card, §2; model.py).
+  const biased = text(f, "name").startsWith("gpt-oss");
   const experts = expertsOf(row, ffn ?? 4 * hidden!);
   return {
     name: text(f, "name"),
@@ -43,12 +47,19 @@ export function modelOf(row: CorpusRow): ModelOptions | string {
             : "gelu",
     norm: gated ? "rmsnorm" : "layernorm",
     position: !gated && act !== "squared_relu" ? "learned" : "rotary",
-    bias: !gated && act !== "squared_relu",
+    bias: biased || (!gated && act !== "squared_relu"),
+    attentionSinks: biased,
+    activationClamp: biased ? 7 : 0,
     tied: text(f, "tied") === "" ? !gated : text(f, "tied") === "true",
     ...(kvHeads === undefined ? {} : { kvHeads }),
     ...(ffn === undefined ? {} : { ffn }),
     ...(headDim === undefined || latent !== undefined ? {} : { headDim }),
     ...(latent === undefined ? {} : { latent }),
+    ...(window === undefined ? {} : { window }),
+    // MegaScale §3.1; its rows say "sliding-window attention" too, but no width.
+    ...(changes.includes("parallel transformer block")
+      ? { block: "parallel", sharedNorm: true }
+      : {}),
     ...(experts === undefined ? {} : { experts }),
     prediction: predictionOf(row),
   };
@@ -71,6 +82,14 @@ export function latentOf(attention: string): ModelOptions["latent"] {
     return undefined;
   }
   return { queryRank: width("q_lora") ?? 0, keyValueRank, nopeDim, ropeDim, valueDim };
+}
+
+/** "alternating sliding-window(128)/full" or "5:1 sliding(1024):global"; undefined for anything else. */
+export function windowOf(attention: string): ModelOptions["window"] {
+  const alternating = /^alternating sliding-window\((\d+)\)\/full$/.exec(attention)?.[1];
+  if (alternating !== undefined) return { size: Number(alternating), every: 2 };
+  const [, windowed, size] = /^(\d+):1 sliding\((\d+)\):global$/.exec(attention) ?? [];
+  return size === undefined ? undefined : { size: Number(size), every: Number(windowed) + 1 };
 }
 
 function expertsOf(row: CorpusRow, ffn: number): ModelOptions["experts"] {

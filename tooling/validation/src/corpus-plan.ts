@@ -1,7 +1,7 @@
 /** The model and the plan of a corpus row, or what keeps it from being described. */
 import { type ModelOptions, type PlanOptions } from "@trireme/workload";
 import { bridgePlan } from "./bridge-recipes.ts";
-import { latentOf, modelOf } from "./corpus-model.ts";
+import { latentOf, modelOf, windowOf } from "./corpus-model.ts";
 import { type CorpusRow, number, object, text } from "./corpus-row.ts";
 import { densePlan, nemoPlan } from "./dgxc-scripts.ts";
 
@@ -13,12 +13,11 @@ export interface Described {
 
 /** Describes a row. A missing field comes back as "missing: field", a kind of work that is not covered by its name. */
 export function describe(row: CorpusRow): Described | string {
-  const uncovered = notCovered(row);
-  if (uncovered !== undefined) return uncovered;
   const model = modelOf(row);
   if (typeof model === "string") return model;
   const plan = planOf(row);
-  return typeof plan === "string" ? plan : { model, plan };
+  if (typeof plan === "string") return plan;
+  return notCovered(row) ?? { model, plan };
 }
 
 /** Work that the estimator does not know. */
@@ -26,14 +25,12 @@ function notCovered(row: CorpusRow): string | undefined {
   if (object(row.model, "mamba") !== undefined || text(row.model, "attn").includes("mamba"))
     return "not covered: state-space layers";
   const attention = text(row.model, "attn");
-  if (attention !== "" && latentOf(attention) === undefined) {
+  if (attention !== "" && (latentOf(attention) ?? windowOf(attention)) === undefined) {
     return `not covered: attention ${attention}`;
   }
   if (number(row.model, "encoder_seq") !== undefined) return "not covered: encoders";
   const task = text(row.parallel, "task");
   if (task.includes("lora")) return "not covered: packed adapter runs";
-  if (text(row.parallel, "arch_changes").includes("swa"))
-    return "not covered: sliding window, parallel block";
   if (text(row.parallel, "cpu_offload") === "true") return "not covered: offloading";
   return undefined;
 }
@@ -70,15 +67,18 @@ function expertPlan(
   const f = row.parallel;
   const stated = number(f, "etp");
   const overlap = text(f, "overlap");
+  // AutoModel's table leaves the column out; its gptoss_20b_te_deepep.yaml and gptoss_120b_te_deepep.yaml say all devices.
+  const spread = row.id.startsWith("automodel-gpt-oss");
   return {
-    ep: number(f, "ep") ?? 1,
+    ep: spread ? (number(row.hardware, "num_gpus") ?? 1) : (number(f, "ep") ?? 1),
     // Megatron-LM splits experts as the rest unless told otherwise; Megatron-Bridge's recipes tell it.
     etp: stated ?? (row.dataset === "mbridge" ? 1 : tp),
     overlapExpertParallel:
       /a2a overlap|dispatch\/combine overlapped/.test(overlap) && !/off|per recipe/.test(overlap),
     // Megatron-Bridge's performance recipes dispatch by DeepEP, or HybridEP on NVLink racks.
     dispatch:
-      row.dataset === "mbridge" || /deepep|hybridep/.test(text(f, "moe_dispatcher"))
+      row.dataset === "mbridge" ||
+      /deepep|hybridep/.test(text(f, "moe_dispatcher") + text(f, "kernels"))
         ? "unique"
         : "all-to-all",
     // torchao trains experts by torch._grouped_mm.
@@ -214,7 +214,7 @@ function fusion(
   row: CorpusRow,
 ): Pick<
   PlanOptions,
-  "fusedSoftmax" | "fusedNorm" | "fusedElementwise" | "overlapGradientProducts"
+  "fusedSoftmax" | "fusedNorm" | "fusedElementwise" | "fusedRotary" | "overlapGradientProducts"
 > {
   const norm = text(row.parallel, "norm_impl");
   const framework = text(row.parallel, "framework");
@@ -222,7 +222,11 @@ function fusion(
     /aa-scaling|internevo|fsdp|deepspeed/.test(framework) ||
     ["llmfoundry", "torchtitan"].includes(row.dataset);
   const compiled = text(row.parallel, "compile") === "true";
+  // Megatron-Bridge's moonlight_16b.py and gpt_oss.py leave apply_rope_fusion off, as TransformerConfig has it.
+  const rotary =
+    /bridge/.test(framework + row.dataset) && /^(moonlight|gpt-oss)/.test(text(row.model, "name"));
   return {
+    ...(rotary ? { fusedRotary: false } : {}),
     fusedSoftmax: !text(row.parallel, "attention_impl").startsWith("torch"),
     fusedNorm: norm === "" ? !eager || compiled : !norm.startsWith("torch"),
     fusedElementwise: !eager || compiled,

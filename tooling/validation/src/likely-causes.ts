@@ -16,7 +16,15 @@ const causes: readonly (readonly [RegExp, string])[] = [
   [/^mbridge-26\.02-qwen3-30b-a3b-.*h100/, "release 26.02.01 ran the same layout in 28.9 s"],
   [
     /^mbskill-moonlight/,
-    "one microbatch a step: bound by launches of the many small operators of latent attention, of which few are counted, and of the optimizer",
+    "one microbatch a step: bound by launches, of hooks and the optimizer too, which are not counted",
+  ],
+  [
+    /^mbridge-.*gpt-oss.*b300-64/,
+    "takes 1.2 times what GB300 did half a year before on twice the sequence: not known why",
+  ],
+  [
+    /^mbridge-25\.11-gpt-oss.*gb200/,
+    "launches on Grace; its recipe fuses the router and permutations, which no plan describes",
   ],
   [
     /^torchao-llama4-2layer/,

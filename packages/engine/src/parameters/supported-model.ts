@@ -31,6 +31,7 @@ export function modelWishes(m: Model): readonly Wish[] {
       m.qkNorm === "all" || (m.qkNorm === "head" && m.norm !== "rmsnorm"),
       "qkNorm head with rmsnorm, or none",
     ],
+    [`activationClamp ${m.activationClamp}`, m.activationClamp !== 0, "activationClamp 0"],
     ["attention sinks", m.attentionSinks, "attentionSinks false"],
     ["attention that is not causal", !m.causal, "causal true"],
     ["segments", m.segments !== 0, "segments 0"],

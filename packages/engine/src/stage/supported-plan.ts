@@ -61,6 +61,7 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
     ["fusedElementwise false", !plan.fusedElementwise, "fusedElementwise true"],
     [`vocabulary ${plan.vocabulary}`, plan.vocabulary !== undefined, "no vocabulary"],
     ["fusedLoss false", plan.fusedLoss === false, "no fusedLoss"],
+    ["fusedRotary false", plan.fusedRotary === false, "no fusedRotary"],
     [`flashVersion ${plan.flashVersion}`, plan.flashVersion !== undefined, "no flashVersion"],
     [
       `activation ${model.activation}`,

@@ -48,6 +48,7 @@ export function planOf(o: OptionList, refuse: Refuse): unknown {
     zero: zeroOf(o, refuse),
     flashAttention: attentionOf(o),
     fusedSoftmax: !o.flag("--no-masked-softmax-fusion"),
+    fusedRotary: o.flag("--no-rope-fusion") ? false : undefined,
     matrixPrecision: matrixPrecisionOf(o, refuse),
     dropout: dropoutOf(o, refuse),
     overlapDataParallel: o.flag("--overlap-grad-reduce"),

@@ -67,6 +67,7 @@ function modelOf(o: OptionList, refuse: Refuse): unknown {
     norm: normOf(o, refuse),
     normEpsilon: o.number("--norm-epsilon") ?? 1e-5,
     activation: swiglu ? "swiglu" : activation,
+    activationClamp: o.number("--activation-func-clamp-value"),
     bias,
     qkvBias: o.flag("--add-qkv-bias") || bias,
     tied: !o.flag("--untie-embeddings-and-output-weights"),

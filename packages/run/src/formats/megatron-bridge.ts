@@ -16,6 +16,7 @@ const rows: readonly Row[] = [
   modelRow("add_bias_linear", "disable-bias-linear", "inverse"),
   modelRow("add_qkv_bias", "add-qkv-bias", "flag"),
   modelRow("softmax_type", "softmax-type"),
+  modelRow("activation_func_clamp_value", "activation-func-clamp-value"),
   modelRow("mtp_num_layers", "mtp-num-layers"),
   modelRow("window_attn_skip_freq", "window-attn-skip-freq"),
   modelRow("multi_latent_attention", "multi-latent-attention", "flag"),

@@ -38,6 +38,7 @@ const fields: Readonly<Record<string, string>> = {
   "window-attn-skip-freq": "model.window.every",
   "mtp-num-layers": "model.prediction",
   "softmax-type": "model.attentionSinks",
+  "activation-func-clamp-value": "model.activationClamp",
   "cp-comm-type": "plan.contextExchange",
   "moe-token-dispatcher-type": "plan.dispatch",
   "moe-expert-capacity-factor": "plan.expertCapacity",

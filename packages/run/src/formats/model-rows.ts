@@ -45,6 +45,7 @@ export const modelRows: readonly Row[] = [
   modelRow("moe_grouped_gemm", "moe-grouped-gemm", "flag"),
   modelRow("sequence_parallel", "sequence-parallel", "flag"),
   modelRow("masked_softmax_fusion", "no-masked-softmax-fusion", "inverse"),
+  modelRow("apply_rope_fusion", "no-rope-fusion", "inverse"),
   modelRow("hidden_dropout", "hidden-dropout"),
   modelRow("attention_dropout", "attention-dropout"),
 ];

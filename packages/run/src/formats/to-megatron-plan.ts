@@ -69,6 +69,7 @@ export function planSettings({ plan, model }: ResolvedRun, refuse: Refuse): Sett
     "data-parallel-sharding-strategy": sharding,
     "attention-backend": plan.flashAttention ? "flash" : "unfused",
     "no-masked-softmax-fusion": !plan.fusedSoftmax,
+    "no-rope-fusion": plan.fusedRotary === false,
     "fp8-format": plan.matrixPrecision === "fp8" ? "hybrid" : undefined,
     "hidden-dropout": plan.dropout,
     "attention-dropout": plan.dropout,

@@ -80,6 +80,7 @@ function modelSettings({ model }: ResolvedRun, refuse: Refuse): Settings {
     normalization: model.norm === "rmsnorm" ? "RMSNorm" : "LayerNorm",
     swiglu: activation === "swiglu",
     "squared-relu": activation === "squared-relu",
+    "activation-func-clamp-value": model.activationClamp || undefined,
     "disable-bias-linear": !bias,
     "add-qkv-bias": qkvBias && !bias,
     "qk-layernorm": qkNorm === "head" || latent !== undefined,

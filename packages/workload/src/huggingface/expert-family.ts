@@ -103,6 +103,7 @@ export function gptOss(c: ConfigFields): ModelOptions {
     ...llama(c),
     ...windowOf(c, layers, 2),
     bias: true,
+    activationClamp: c.number("swiglu_limit", 7),
     attentionSinks: true,
     experts: {
       count: c.count("num_local_experts"),

@@ -24,6 +24,7 @@ const gptOss = {
   hidden: 2880,
   ffn: 2880,
   bias: true,
+  activationClamp: 7,
   attentionSinks: true,
   rotaryBase: 150_000,
   vocab: 201_088,
