@@ -111,7 +111,7 @@ async function steps(options: RunLoopOptions): Promise<RunSummary> {
     lastLoss = result.loss;
     tokens += result.tokens;
     if (guard) {
-      const next = await guarded({ guard, context, saver }, result, { step, skipped });
+      const next = await guarded({ guard, context, saver, on }, result, { step, skipped });
       if (next !== undefined) {
         [step, skipped, sinceSave] = [next.step, next.skipped, 0];
         continue;
@@ -144,11 +144,12 @@ interface Guarding {
   readonly guard: LossGuard;
   readonly context: RestoreContext | undefined;
   readonly saver: Saver | undefined;
+  readonly on: (event: RunEvent) => void;
 }
 
 /** Lets the guard look at a step; where it goes back, to where. */
 async function guarded(
-  { guard, context, saver }: Guarding,
+  { guard, context, saver, on }: Guarding,
   { loss, gradientNorm }: StepResult,
   { step, skipped }: Position,
 ): Promise<Position | undefined> {
@@ -156,7 +157,7 @@ async function guarded(
   if (verdict.kind === "healthy") return undefined;
   const reason = `step ${step}: ${verdict.reason}`;
   if (verdict.kind === "spike") {
-    context?.on({ kind: "spike", step, reason });
+    on({ kind: "spike", step, reason });
     return undefined;
   }
   if (context === undefined) {
@@ -164,7 +165,7 @@ async function guarded(
     throw new TriremeError("LOSS", `${reason}: training has diverged, and ${why}`);
   }
   await saver?.wentBack();
-  const { store, on } = context;
+  const { store } = context;
   const { latest, skippedAt } = guard.goBack(await stepsOf(store), { step, skipped }, reason);
   const to = await restoreBefore(context, latest);
   const next = { step: to, skipped: skippedAt(to) };

@@ -38,6 +38,10 @@ function sizes(s: Snapshot): Record<string, string> {
 }
 
 describe("a file store", () => {
+  it.each([0, -1, 1.5, Number.NaN])("refuses to keep %s saves before the first is made", (keep) => {
+    expect(() => fileStore(root, { keep })).toThrow(`keep ${keep}: it is an integer of at least 1`);
+  });
+
   it("gives back what was saved, and keeps the newest two", async () => {
     const store = fileStore(join(root, "deep", "checkpoints"));
     expect(await store.newest()).toBeUndefined();

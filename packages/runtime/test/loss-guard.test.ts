@@ -183,6 +183,15 @@ describe("a run under guard", () => {
     );
   });
 
+  it("without a store is told of spikes all the same", async () => {
+    const events: RunEvent[] = [];
+    const at7 = ({ step }: Batch): number => (step === 7 ? 1e3 : 1);
+    const [runtime, loader] = [new SpikingRuntime(at7), smallLoader()];
+    const on = (event: RunEvent): void => void events.push(event);
+    await runLoop({ run: smallRun(), runtime, loader, guard, on });
+    expect(events.filter(({ kind }) => kind === "spike")).toMatchObject([{ step: 7 }]);
+  });
+
   it("fails once it has gone back often enough", async () => {
     const run = smallRun({ checkpoint: { every: 2 } });
     const runtime = new SpikingRuntime(({ step }) => (step >= 5 ? Number.NaN : 1));

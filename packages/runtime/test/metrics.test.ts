@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
@@ -49,6 +49,25 @@ function last<K extends RunEvent["kind"]>(events: readonly RunEvent[], kind: K) 
 }
 
 describe("lines of JSON", () => {
+  it("begin a line of their own behind one that a crash cut short", async () => {
+    const path = join(root, "metrics.jsonl");
+    writeFileSync(path, '{"kind":"stop"}\n{"kind":"st');
+    const sink = jsonLinesFile(path);
+    sink.record({ kind: "checkpoint", step: 3, bytes: 8 });
+    await sink.close();
+    const lines = readFileSync(path, "utf8").split("\n");
+    expect(lines).toHaveLength(4);
+    expect(JSON.parse(lines[2]!)).toMatchObject({ kind: "checkpoint", step: 3 });
+  });
+
+  it("are refused after the close, by name", async () => {
+    const path = join(root, "metrics.jsonl");
+    const sink = jsonLinesFile(path);
+    await sink.close();
+    const late = (): void => sink.record({ kind: "checkpoint", step: 3, bytes: 8 });
+    expect(late).toThrow(`cannot write ${path}: it was closed`);
+  });
+
   it("are one an event, appended to what is there", async () => {
     const path = join(root, "deep", "metrics.jsonl");
     for (let time = 0; time < 2; time++) {
@@ -109,7 +128,40 @@ describe("a Prometheus endpoint", () => {
   });
 });
 
+describe("a request that names no path", () => {
+  it.each(["//", "http://", "*"])("is answered by the endpoint, which lives on: GET %s", async (path) => {
+    const server = await servePrometheus();
+    const { port } = new URL(server.url);
+    try {
+      const answer = await new Promise<string>((resolve, reject) => {
+        const socket = connect(Number(port), "127.0.0.1", () => {
+          socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+        });
+        let text = "";
+        socket.on("data", (piece) => (text += piece.toString()));
+        socket.on("error", reject);
+        socket.on("end", () => resolve(text));
+      });
+      expect(answer).toMatch(/^HTTP\/1\.1 40[04] /);
+      expect((await fetch(server.url)).status).toBe(200);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it.each([70_000, -1, 1.5])("and a port %s that is none are refused in one line", async (port) => {
+    await expect(servePrometheus({ port })).rejects.toMatchObject({
+      code: "LISTEN",
+      message: expect.stringContaining(`cannot listen on 127.0.0.1:${port}: `),
+    });
+  });
+});
+
 describe("OpenTelemetry", () => {
+  it.each([0, -1, Number.NaN, Infinity])("refuses an interval of %s s", (interval) => {
+    expect(() => otlpMetrics({ interval })).toThrow(`interval ${interval} s must be above 0`);
+  });
+
   it("pushes to a collector, at the latest when it is closed", async () => {
     const requests: { path: string; body: string }[] = [];
     const collector = createServer((request: IncomingMessage, response) => {

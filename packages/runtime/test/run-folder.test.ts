@@ -1,8 +1,15 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runLoop } from "@trireme/runtime";
-import { fileStore, runFolder } from "@trireme/runtime/node";
+import { fileStore, jsonLinesFile, runFolder } from "@trireme/runtime/node";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeRuntime } from "./fake-runtime.ts";
 import { smallLoader, smallRun } from "./small-run.ts";
@@ -69,6 +76,26 @@ it("of a resumed run has each step once, also after a crash past its checkpoint"
   expect(steps.map((line) => line["step"])).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 });
 
+it("keeps the lines of an earlier run where a damaged checkpoint is passed over before the start", async () => {
+  await train();
+  const before = metrics();
+  const folder = runFolder(root, smallRun());
+  folder.record({ kind: "damaged", step: 10, reason: "a byte differs" });
+  folder.record({ kind: "start", from: 8, steps: 10 });
+  folder.close();
+  const lines = metrics();
+  const steps = lines.filter((line) => line["kind"] === "step");
+  expect(steps.map((line) => line["step"])).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  expect(lines.slice(-2).map((line) => line["kind"])).toEqual(["damaged", "start"]);
+  expect(lines[0]).toEqual(before[0]);
+});
+
+it("replaces the lines of an earlier run at once, and leaves no other file", async () => {
+  await train();
+  await train();
+  expect(readdirSync(root).toSorted()).toEqual(["checkpoints", "metrics.jsonl", "run.json"]);
+});
+
 it("has a trace that is Chrome JSON", async () => {
   const folder = runFolder(root, smallRun());
   const { timeline } = await new FakeRuntime().step({
@@ -86,4 +113,11 @@ it("that cannot be written is refused with its path", () => {
   expect(() => runFolder(join(root, "file", "run"), smallRun())).toThrow(
     /^cannot write the run folder .*file\/run/,
   );
+});
+
+// There every mkdir answers "no such file", and Node's recursive one tries for ever.
+it.runIf(process.platform === "linux")("in /proc is refused, and not tried for ever", () => {
+  const folder = "/proc/trireme/run";
+  expect(() => runFolder(folder, smallRun())).toThrow(/^cannot write the run folder \/proc/);
+  expect(() => jsonLinesFile(`${folder}/metrics.jsonl`)).toThrow(/^cannot write \/proc/);
 });

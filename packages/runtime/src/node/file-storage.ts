@@ -124,7 +124,7 @@ async function fill(
  * Makes a directory and those above it, each one's entry durable in its parent. One at a time: where a
  * file system answers "no such file" to every mkdir, Node's recursive one tries for ever.
  */
-async function makeDirectory(path: string): Promise<void> {
+export async function makeDirectory(path: string): Promise<void> {
   const missing: string[] = [];
   for (let at = resolve(path); (await statIfThere(at)) === undefined; at = dirname(at)) {
     missing.push(at);

@@ -4,6 +4,7 @@ export { type MemoryCopy, SnapshotCopier } from "./snapshot-copier.ts";
 export { GenerationLoader, type LoaderFailure } from "./generation-loader.ts";
 export { decodeFeed, encodeFeed } from "./feed-text.ts";
 export { type MetricSink, jsonLinesFile } from "./json-lines.ts";
+export { makeDirectorySync } from "./make-directory.ts";
 export { type RunFolder, runFolder } from "./run-folder.ts";
 export {
   type Agent,

@@ -1,8 +1,9 @@
 /** Events of a run as lines of JSON. */
-import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { RunEvent } from "../event.ts";
 import { fileError } from "./file-storage.ts";
+import { makeDirectorySync } from "./make-directory.ts";
 
 /** Where the events of a run go; `record` is what `RunLoopOptions.on` takes. */
 export interface MetricSink {
@@ -23,7 +24,7 @@ export function lineOf(event: RunEvent, time: Date): string {
 
 /**
  * Appends events to a file, which is made with the directories above it; a line is in the file when
- * `record` returns.
+ * `record` returns. A line that a crash cut short is ended first, so that it takes no other with it.
  * @throws TriremeError "FILE" where it cannot be written.
  */
 export function jsonLinesFile(path: string): MetricSink {
@@ -35,12 +36,18 @@ export function jsonLinesFile(path: string): MetricSink {
     }
   };
   let file: number | undefined = attempt(() => {
-    mkdirSync(dirname(path), { recursive: true });
-    return openSync(path, "a");
+    makeDirectorySync(dirname(path));
+    const opened = openSync(path, "a+");
+    if (endsWithinLine(opened)) writeFileSync(opened, "\n");
+    return opened;
   });
   return {
     record(event) {
-      attempt(() => void writeSync(file ?? -1, lineOf(event, new Date())));
+      attempt(() => {
+        if (file === undefined) throw new Error("it was closed");
+        // All of it: `writeSync` may write a part, and say so in what it returns.
+        writeFileSync(file, lineOf(event, new Date()));
+      });
     },
     close() {
       if (file !== undefined) closeSync(file);
@@ -48,4 +55,11 @@ export function jsonLinesFile(path: string): MetricSink {
       return Promise.resolve();
     },
   };
+}
+
+/** Whether a file has a last line that was not ended. */
+function endsWithinLine(file: number): boolean {
+  const { size } = fstatSync(file);
+  const last = new Uint8Array(1);
+  return size > 0 && readSync(file, last, 0, 1, size - 1) === 1 && last[0] !== 0x0a;
 }

@@ -7,23 +7,26 @@ import { type Timeline, toChromeTrace } from "@trireme/timeline";
 import {
   closeSync,
   existsSync,
-  mkdirSync,
   openSync,
   readFileSync,
+  renameSync,
   writeFileSync,
-  writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import type { RunEvent } from "../event.ts";
 import { fileError } from "./file-storage.ts";
 import { lineOf } from "./json-lines.ts";
+import { makeDirectorySync } from "./make-directory.ts";
 
 /** Writes what a run leaves behind. */
 export interface RunFolder {
   readonly directory: string;
   /** Where checkpoints go unless the run says otherwise. */
   readonly checkpoints: string;
-  /** Appends an event to `metrics.jsonl`; a line is in the file when this returns. */
+  /**
+   * Appends an event to `metrics.jsonl`; a line is in the file when this returns. Only the start says
+   * which lines of an earlier run stay: what comes before it is written with it.
+   */
   record(event: RunEvent): void;
   /** Writes a timeline as Chrome JSON to a file of the folder, such as `trace.json`; returns its path. */
   writeTrace(file: string, timeline: Timeline, name: string): string;
@@ -39,13 +42,17 @@ export interface RunFolder {
 export function runFolder(directory: string, run: ResolvedRun): RunFolder {
   const metrics = join(directory, "metrics.jsonl");
   let stream: number | undefined;
+  let early = "";
   attempt(`write the run folder ${directory}`, () => {
-    mkdirSync(directory, { recursive: true });
+    makeDirectorySync(directory);
     writeFileSync(join(directory, "run.json"), `${JSON.stringify(run, undefined, 2)}\n`);
   });
   const open = (from: number): number => {
     const kept = existsSync(metrics) ? linesBefore(readFileSync(metrics, "utf8"), from) : "";
-    writeFileSync(metrics, kept);
+    // In place of the old one at once: a crash, or a full disk, must not take the lines that stay.
+    const fresh = `${metrics}.new`;
+    writeFileSync(fresh, kept);
+    renameSync(fresh, metrics);
     return openSync(metrics, "a");
   };
   return {
@@ -53,8 +60,12 @@ export function runFolder(directory: string, run: ResolvedRun): RunFolder {
     checkpoints: join(directory, "checkpoints"),
     record(event) {
       attempt(`write ${metrics}`, () => {
-        stream ??= open(event.kind === "start" ? event.from : 0);
-        writeSync(stream, lineOf(event, new Date()));
+        early += lineOf(event, new Date());
+        if (event.kind === "start") stream ??= open(event.from);
+        if (stream === undefined) return;
+        const text = early;
+        early = "";
+        writeFileSync(stream, text);
       });
     },
     writeTrace(file, timeline, name) {

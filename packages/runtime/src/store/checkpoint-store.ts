@@ -8,6 +8,7 @@ import {
   markerName,
   parseCheckpointName,
   parseMarker,
+  startSaving,
 } from "@trireme/checkpoint";
 import { TriremeError } from "@trireme/core";
 import type { CheckpointStore, Snapshot, SnapshotFile } from "../runtime.ts";
@@ -46,9 +47,12 @@ export interface ShardedStore extends CheckpointStore {
  * A store. A process that dies at any point leaves the newest complete checkpoint readable; what it left
  * half-written is ignored and later removed. Saves asked for at once are carried out one after the
  * other. A store whose last save vanished (a disk unmounted, a directory removed) refuses to go on.
+ * @throws TriremeError "CHECKPOINT" for fewer than one save to keep, or the directory "".
  */
 export function checkpointStore(options: CheckpointStoreOptions): ShardedStore {
   const { storage, directory, keep = 2, checksum = crc32 } = options;
+  // Refused now, not when the first save is due.
+  void startSaving({ directory, keep });
   /** The last save of this store. */
   let last: string | undefined;
   let turn: Promise<unknown> = Promise.resolve();

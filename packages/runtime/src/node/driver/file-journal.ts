@@ -3,7 +3,7 @@
  * disk before it counts. A line that a crash tore is the last one and is cut off; one that is damaged
  * further up is an error, as something after it was promised.
  */
-import { type FileHandle, mkdir, open, realpath, rename } from "node:fs/promises";
+import { type FileHandle, open, realpath, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "@trireme/checkpoint";
 import { TriremeError } from "@trireme/core";
@@ -13,6 +13,7 @@ import {
   encodeDriverRecord,
 } from "../../driver/driver-record.ts";
 import type { Journal, Leadership } from "../../driver/journal.ts";
+import { makeDirectory } from "../file-storage.ts";
 import { lockJournal } from "./journal-lock.ts";
 
 /** File of the records in the directory of a journal. */
@@ -27,7 +28,7 @@ export function fileJournal(
 ): Journal {
   return {
     async lead(signal) {
-      await attempt(`make ${directory}`, mkdir(directory, { recursive: true }));
+      await attempt(`make ${directory}`, makeDirectory(directory));
       const release = await lockJournal(await realpath(directory), signal);
       try {
         return await FileLeadership.begin(directory, options.longest ?? longestJournal, release);

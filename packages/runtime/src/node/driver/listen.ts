@@ -36,14 +36,11 @@ export async function listen(
   // A peer whose certificate is refused is told so by TLS; there is nothing more to do for it.
   server.on("tlsClientError", () => undefined);
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (cause) =>
-      reject(
-        new TriremeError("LISTEN", `cannot listen at ${address}:${port}: ${cause.message}`, {
-          cause,
-        }),
-      ),
-    );
+    server.once("error", reject);
     server.listen(port, address, resolve);
+  }).catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TriremeError("LISTEN", `cannot listen at ${address}:${port}: ${why}`, { cause });
   });
   const bound = server.address();
   if (bound === null || typeof bound === "string") {

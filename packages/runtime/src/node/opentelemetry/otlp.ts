@@ -1,5 +1,5 @@
 /** Metrics pushed to a collector over OTLP/HTTP, by OpenTelemetry's own SDK. */
-import { missingPeer } from "@trireme/core";
+import { TriremeError, missingPeer } from "@trireme/core";
 import type { Attributes } from "@opentelemetry/api";
 import type { Seconds } from "@trireme/core";
 import type { MetricSink } from "../json-lines.ts";
@@ -29,9 +29,15 @@ export interface OtlpOptions {
   readonly attributes?: Attributes;
 }
 
-/** A sink that pushes every so often, and once more when it is closed. */
+/**
+ * A sink that pushes every so often, and once more when it is closed.
+ * @throws TriremeError "RANGE" for an interval that is none.
+ */
 export function otlpMetrics(options: OtlpOptions = {}): MetricSink {
   const { url = "http://127.0.0.1:4318/v1/metrics", interval = 10, headers = {} } = options;
+  if (!(interval > 0 && interval < Infinity)) {
+    throw new TriremeError("RANGE", `interval ${interval} s must be above 0, and finite; 10 is usual`);
+  }
   const exporter = new OTLPMetricExporter({ url, headers });
   const milliseconds = Math.max(1, Math.round(interval * 1e3));
   const reader = new PeriodicExportingMetricReader({

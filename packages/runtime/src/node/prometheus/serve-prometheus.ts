@@ -55,8 +55,9 @@ export async function servePrometheus(options: PrometheusOptions = {}): Promise<
     ]),
   );
   const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? "/", "http://localhost");
-    if (request.method !== "GET" || pathname !== "/metrics") {
+    // A stranger may ask for anything: "//" is no URL, and must not end the process.
+    const [path] = (request.url ?? "/").split("?", 1);
+    if (request.method !== "GET" || path !== "/metrics") {
       response.writeHead(404).end("only GET /metrics\n");
       return;
     }
@@ -66,11 +67,11 @@ export async function servePrometheus(options: PrometheusOptions = {}): Promise<
     );
   });
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (cause) => {
-      const message = `cannot listen on ${host}:${port}: ${cause.message}`;
-      reject(new TriremeError("LISTEN", message, { cause }));
-    });
+    server.once("error", reject);
     server.listen(port, host, resolve);
+  }).catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TriremeError("LISTEN", `cannot listen on ${host}:${port}: ${why}`, { cause });
   });
   server.unref();
   const address = server.address();

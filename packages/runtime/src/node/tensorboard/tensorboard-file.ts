@@ -1,11 +1,12 @@
 /** Events of a run as a file that TensorBoard shows. */
-import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { RunEvent } from "../../event.ts";
 import { metricsOf, stepsDone } from "../../metrics/fields.ts";
 import { fileError } from "../file-storage.ts";
 import type { MetricSink } from "../json-lines.ts";
+import { makeDirectorySync } from "../make-directory.ts";
 import { encodeEvent, encodeFileVersion } from "./event.ts";
 import { frameRecord } from "./record.ts";
 
@@ -44,11 +45,14 @@ export function tensorBoardFile(
     }
   };
   let file: number | undefined = attempt(() => {
-    mkdirSync(directory, { recursive: true });
+    makeDirectorySync(directory);
     return openSync(path, "wx");
   });
   const write = (data: Uint8Array): void => {
-    attempt(() => void writeSync(file ?? -1, frameRecord(data)));
+    attempt(() => {
+      if (file === undefined) throw new Error("it was closed");
+      writeFileSync(file, frameRecord(data));
+    });
   };
   write(encodeFileVersion(begun));
   return {
