@@ -129,25 +129,28 @@ describe("a Prometheus endpoint", () => {
 });
 
 describe("a request that names no path", () => {
-  it.each(["//", "http://", "*"])("is answered by the endpoint, which lives on: GET %s", async (path) => {
-    const server = await servePrometheus();
-    const { port } = new URL(server.url);
-    try {
-      const answer = await new Promise<string>((resolve, reject) => {
-        const socket = connect(Number(port), "127.0.0.1", () => {
-          socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+  it.each(["//", "http://", "*"])(
+    "is answered by the endpoint, which lives on: GET %s",
+    async (path) => {
+      const server = await servePrometheus();
+      const { port } = new URL(server.url);
+      try {
+        const answer = await new Promise<string>((resolve, reject) => {
+          const socket = connect(Number(port), "127.0.0.1", () => {
+            socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+          });
+          let text = "";
+          socket.on("data", (piece) => (text += piece.toString()));
+          socket.on("error", reject);
+          socket.on("end", () => resolve(text));
         });
-        let text = "";
-        socket.on("data", (piece) => (text += piece.toString()));
-        socket.on("error", reject);
-        socket.on("end", () => resolve(text));
-      });
-      expect(answer).toMatch(/^HTTP\/1\.1 40[04] /);
-      expect((await fetch(server.url)).status).toBe(200);
-    } finally {
-      await server.close();
-    }
-  });
+        expect(answer).toMatch(/^HTTP\/1\.1 40[04] /);
+        expect((await fetch(server.url)).status).toBe(200);
+      } finally {
+        await server.close();
+      }
+    },
+  );
 
   it.each([70_000, -1, 1.5])("and a port %s that is none are refused in one line", async (port) => {
     await expect(servePrometheus({ port })).rejects.toMatchObject({

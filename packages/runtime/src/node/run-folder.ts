@@ -4,14 +4,7 @@
  */
 import type { ResolvedRun } from "@trireme/run";
 import { type Timeline, toChromeTrace } from "@trireme/timeline";
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RunEvent } from "../event.ts";
 import { fileError } from "./file-storage.ts";

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Endpoint } from "@trireme/runtime/driver";
 import {
+  type Agent,
   type Connection,
   type Role,
   type Security,
@@ -184,6 +185,28 @@ describe("a connection", () => {
       expect(ends[0]!.messages).toEqual(what === "played twice" ? ["one"] : []);
     },
   );
+
+  it("that an agent is closed in while it shakes hands is closed behind it", async () => {
+    const job = newJob();
+    const dropped = new Promise<string | undefined>((resolve, reject) => {
+      listen({}, { token }, (socket) => {
+        sockets.push(socket);
+        // The driver answers late: by then the agent has said hello and is gone.
+        socket.once("readable", () => {
+          void agent
+            .close()
+            .then(() => end(socket, "driver", { token }, { run: job.run }).closed)
+            .then(resolve, reject);
+        });
+      }).then(({ server, endpoint }) => {
+        servers.push(server);
+        agent = job.agent(0, endpoint);
+      }, reject);
+    });
+    let agent: Agent;
+    expect(await dropped).toBeUndefined();
+    job.clear();
+  });
 
   it("needs a token or certificates, and a token that cannot be guessed", async () => {
     const job = newJob();

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { TriremeError } from "@trireme/core";
 import type { DriverEvent } from "@trireme/runtime/node";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Job, newJob } from "./job.ts";
@@ -88,6 +89,45 @@ describe("driver and agents", () => {
     expect(JSON.stringify(failure)).toContain("ENOENT");
   });
 
+  it.each([
+    ["a process", { kind: "process", command: process.execPath, arguments: ["a\0b"] }],
+    ["a thread", { kind: "thread", file: new URL("http://localhost/worker.mjs") }],
+  ] as const)("say why the system refuses %s at once", async (_, worker) => {
+    job = newJob();
+    const driver = await job.driver({ restarts: 1 });
+    const agents = [0, 1].map((host) => job!.agent(host, driver.endpoint, { worker }));
+    expect(await driver.result).toMatchObject({ ok: false });
+    await Promise.all(agents.map((agent) => agent.result));
+    const failure = job.agentEvents.find((event) => event.kind === "failure");
+    expect(failure).toMatchObject({ failure: { kind: "start", reason: expect.any(String) } });
+  });
+
+  it("go on where a worker measures NaN, in JavaScript's words and in Python's", async () => {
+    job = newJob({ steps: 6, stepMs: 20 });
+    const driver = await job.driver();
+    job.command("nan", 0);
+    job.command("nan", 1);
+    const agents = [0, 1].map((host) => job!.agent(host, driver.endpoint));
+    expect(await driver.result).toMatchObject({ ok: true, step: 6 });
+    await Promise.all(agents.map((agent) => agent.result));
+    expect(job.agentEvents.filter((event) => event.kind === "failure")).toEqual([]);
+    const told = job.events.filter((e) => e.kind === "metrics" && "norm" in e.values);
+    expect(told.map((e) => e.kind === "metrics" && e.values)).toEqual([{ norm: 1 }, { norm: 1 }]);
+  });
+
+  it("take a fault for what it is, however long its reason", async () => {
+    job = newJob({ steps: 1000 });
+    const driver = await job.driver({ hosts: 1, standbys: 1, joinDeadline: 10 });
+    const agents = [0, 1].map((host) => job!.agent(host, driver.endpoint));
+    await job.until((event) => event.kind === "progress", "a step");
+    job.command("declare-at-length", 0);
+    const evicted = await job.until((event) => event.kind === "evict", "the eviction");
+    expect(evicted).toMatchObject({ host: 0, reason: expect.stringContaining("ECC error") });
+    driver.stop();
+    await driver.result;
+    await Promise.all(agents.map((agent) => agent.result));
+  });
+
   it("run ranks as threads of the agent too, and end those that do not end by themselves", async () => {
     job = newJob();
     const file = join(job.directory, "thread.mjs");
@@ -168,6 +208,42 @@ describe("a stop that was asked for", () => {
       ok: true,
       reason: "stopped as asked before every host had joined",
     });
+  });
+});
+
+describe("options", () => {
+  const nowhere = { address: "127.0.0.1", port: 9 };
+
+  it.each([
+    [{ grace: Number.NaN }, "grace = NaN s must be 0 or more, and finite"],
+    [{ grace: Infinity }, "grace = Infinity s must be 0 or more, and finite"],
+    [{ lostDeadline: Number.NaN }, "lostDeadline = NaN s must be above 0"],
+    [{ stallDeadline: 0 }, "stallDeadline = 0 s must be above 0"],
+    [
+      { drivers: [{ ...nowhere, port: 70_000 }] },
+      "driver at 127.0.0.1:70000: a port is 1 to 65535",
+    ],
+    [{ run: "" }, 'run = "" has 0 bytes; a name has 1 to 256, and no control characters'],
+    [{ run: "a\nb" }, 'run = "a\\nb" has 3 bytes'],
+    [{ run: "x".repeat(257) }, "has 257 bytes"],
+    [
+      { security: { tls: { key: "k", certificate: "c", authority: "a" } } },
+      "tls: key and certificates cannot be used: ",
+    ],
+  ])("of an agent that cannot work are refused at once: %j", (options, message) => {
+    job = newJob();
+    expect(() => job!.agent(0, nowhere, options)).toThrow(message);
+  });
+
+  it.each([
+    [{ endDeadline: Number.NaN }, "endDeadline = NaN s must be 0 or more, and finite"],
+    [{ messageLimit: Number.NaN }, "messageLimit = NaN must be a whole number of at least 1024"],
+    [{ run: "" }, 'run = "" has 0 bytes'],
+    [{ listen: { port: 70_000 } }, "cannot listen at 127.0.0.1:70000: "],
+  ])("of a driver that cannot work are refused at once: %j", async (options, message) => {
+    job = newJob();
+    await expect(job.driver(options)).rejects.toThrow(message);
+    await expect(job.driver(options)).rejects.toBeInstanceOf(TriremeError);
   });
 });
 

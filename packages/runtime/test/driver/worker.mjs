@@ -32,6 +32,12 @@ for (let step = Number(TRIREME_STEP); step <= Number(STEPS); step++) {
   }
   if (commanded("declare"))
     say({ kind: "fault", scope: "host", reason: "uncorrectable ECC error" });
+  if (commanded("declare-at-length"))
+    say({ kind: "fault", scope: "host", reason: `ECC error${" in a frame".repeat(1000)}` });
+  if (commanded("nan")) {
+    channel.write(`{"kind": "metrics", "step": ${step}, "values": {"loss": NaN, "norm": 1}}\n`);
+    say({ kind: "metrics", step, values: { loss: Number.NaN, scale: Infinity } });
+  }
   if (commanded("babble")) channel.write("no word at all\n");
   // A child in a session of its own whose parent ends at once: only its environment tells on it.
   if (commanded("spawn")) {

@@ -3,6 +3,7 @@ import { TriremeError, type Seconds } from "@trireme/core";
 import type { HostLoaderOptions } from "@trireme/dataloader/node";
 import type { Endpoint, Launch } from "../../driver/launch.ts";
 import type { Failure, RunEnd } from "../../driver/message.ts";
+import { checkRunName, checkTimes } from "./check-options.ts";
 import type { Clock } from "./clock.ts";
 import { HostAgent } from "./host-agent.ts";
 import type { WorkerCommand } from "./running-worker.ts";
@@ -29,7 +30,7 @@ export interface AgentOptions {
   readonly address?: string;
   /** Time without a driver after which the workers are taken down; default 600 s. */
   readonly lostDeadline?: Seconds;
-  /** Silence of a worker that is a stall; never by default. */
+  /** Silence of a worker, of one that has spoken before, that is a stall; never by default. */
   readonly stallDeadline?: Seconds;
   /** Time between SIGTERM and SIGKILL for workers that are taken down; default 5 s. */
   readonly grace?: Seconds;
@@ -78,7 +79,10 @@ export interface Agent {
  */
 export function startAgent(options: AgentOptions): Agent {
   checkSecurity(options.security);
-  const { host, ranks, drivers } = options;
+  const { run, host, ranks, drivers, lostDeadline, stallDeadline, grace } = options;
+  checkRunName("AGENT", run);
+  checkTimes("AGENT", "deadline", { lostDeadline, stallDeadline });
+  checkTimes("AGENT", "pause", { grace });
   if (!Number.isSafeInteger(host) || host < 0 || !Number.isSafeInteger(ranks) || ranks < 1) {
     throw new TriremeError(
       "AGENT",
@@ -87,6 +91,10 @@ export function startAgent(options: AgentOptions): Agent {
   }
   if (drivers.length === 0)
     throw new TriremeError("AGENT", "an agent needs a driver to connect to");
+  for (const { address, port } of drivers) {
+    if (Number.isInteger(port) && port >= 1 && port <= 65_535) continue;
+    throw new TriremeError("AGENT", `driver at ${address}:${port}: a port is 1 to 65535`);
+  }
   const agent = new HostAgent(options);
   const result = agent.live();
   return {

@@ -104,6 +104,11 @@ export class DriverLink {
         security,
         clock,
         open: (connection) => {
+          // Closed during the handshake: nobody would ever close this one.
+          if (this.#closed) {
+            connection.close();
+            return;
+          }
           this.#connection = connection;
           this.#beats = 0;
           connection.send(JSON.stringify(this.#options.join()));

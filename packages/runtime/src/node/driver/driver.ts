@@ -4,6 +4,7 @@ import { type DriverPolicy, DriverMachine } from "../../driver/driver-machine.ts
 import type { Journal } from "../../driver/journal.ts";
 import type { Endpoint } from "../../driver/launch.ts";
 import type { RunEnd } from "../../driver/message.ts";
+import { checkRunName, checkTimes } from "./check-options.ts";
 import { type Clock, monotonicClock } from "./clock.ts";
 import type { DriverEvent } from "./driver-event.ts";
 import type { ListenOptions } from "./listen.ts";
@@ -68,6 +69,15 @@ export async function startDriver(options: DriverOptions): Promise<Driver> {
     );
   }
   // Bad options are refused before the wait to lead, not after.
+  checkRunName("DRIVER", options.run);
+  checkTimes("DRIVER", "pause", { endDeadline: options.endDeadline });
+  const { messageLimit } = options;
+  if (messageLimit !== undefined && !(Number.isSafeInteger(messageLimit) && messageLimit >= 1024)) {
+    throw new TriremeError(
+      "DRIVER",
+      `messageLimit = ${messageLimit} must be a whole number of at least 1024 bytes; 1048576 is usual`,
+    );
+  }
   void new DriverMachine(options, clock.now());
   const leadership = await options.journal.lead(options.signal);
   try {

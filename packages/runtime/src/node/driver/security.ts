@@ -8,6 +8,7 @@
  * TLS: both show a certificate of the given authority; the messages cannot be read either.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
+import { createSecureContext } from "node:tls";
 import { TriremeError } from "@trireme/core";
 
 /** Certificates of one side, PEM. */
@@ -27,7 +28,7 @@ export interface Security {
   readonly tls?: TlsIdentity;
 }
 
-/** @throws TriremeError "SECURITY" where there is neither, or the token is short. */
+/** @throws TriremeError "SECURITY" where there is neither, the token is short, or the PEM is none. */
 export function checkSecurity({ token, tls }: Security): void {
   if (token === undefined && tls === undefined) {
     throw new TriremeError("SECURITY", "driver and agents need a shared token or TLS identities");
@@ -38,6 +39,19 @@ export function checkSecurity({ token, tls }: Security): void {
       "SECURITY",
       `the token has ${bytes} bytes, but at least ${leastToken} are needed; draw one with: openssl rand -hex 32`,
     );
+  }
+  if (tls !== undefined) checkIdentity(tls);
+}
+
+/** Else an agent would try to connect with it until it gives the driver up. */
+function checkIdentity({ key, certificate, authority }: TlsIdentity): void {
+  try {
+    createSecureContext({ key, cert: certificate, ca: authority });
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new TriremeError("SECURITY", `tls: key and certificates cannot be used: ${why}`, {
+      cause,
+    });
   }
 }
 

@@ -80,11 +80,17 @@ export function startWorkerProcess(
   };
 }
 
+/** NaN and infinities as Python's `json` writes them, which no other reader takes. */
+const bareNumbers = /([:,[]\s*)(?:NaN|-?Infinity)(?=\s*[,}\]])/g;
+
 /** What is not JSON is handed on as the text it is, and refused with the rest. */
 function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return line;
+  for (const text of [line, line.replaceAll(bareNumbers, "$1null")]) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      // The next reading, or none.
+    }
   }
+  return line;
 }

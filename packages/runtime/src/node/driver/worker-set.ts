@@ -6,7 +6,12 @@ import type { Order } from "@trireme/fault-tolerance";
 import { type Launch, rankEnvironment } from "../../driver/launch.ts";
 import type { Clock } from "./clock.ts";
 import { killTree, processesOf, treeVariable } from "./process-tree.ts";
-import type { RunningWorker, WorkerCommand, WorkerOutcome } from "./running-worker.ts";
+import type {
+  RunningWorker,
+  WorkerCommand,
+  WorkerEvents,
+  WorkerOutcome,
+} from "./running-worker.ts";
 import { startWorkerProcess } from "./worker-process.ts";
 import { startWorkerThread } from "./worker-thread.ts";
 import { type AgentWord, type WorkerWord, parseWorkerWord } from "./worker-word.ts";
@@ -78,10 +83,7 @@ export class WorkerSet {
         if (!this.#taken) this.#options.ended(localRank, outcome);
       },
     };
-    const worker =
-      command.kind === "process"
-        ? startWorkerProcess(command, environment, feed, events)
-        : startWorkerThread(command, environment, feed, events);
+    const worker = startWorker(command, environment, feed, events);
     return { worker, heard: Number.NaN, asking: false, over: false, gone: false, stalled: false };
   }
 
@@ -151,6 +153,30 @@ export class WorkerSet {
     await Promise.all(this.#places.map(({ worker }) => worker.terminate()));
     if (processesOf(tree).length > 0)
       await killTree(tree, grace, killDeadline, this.#options.clock);
+  }
+}
+
+/** Starts a worker; one that the system refuses at once ends a moment later, as one it refuses late. */
+function startWorker(
+  command: WorkerCommand,
+  environment: Readonly<Record<string, string>>,
+  feed: RankFeed | undefined,
+  events: WorkerEvents,
+): RunningWorker {
+  try {
+    return command.kind === "process"
+      ? startWorkerProcess(command, environment, feed, events)
+      : startWorkerThread(command, environment, feed, events);
+  } catch (error) {
+    // Arguments that no program can have, or more than the system takes.
+    const reason = error instanceof Error ? error.message : String(error);
+    setImmediate(() => events.ended({ kind: "start", reason }));
+    return {
+      pid: undefined,
+      answer: () => undefined,
+      askToEnd: () => undefined,
+      terminate: () => Promise.resolve(),
+    };
   }
 }
 

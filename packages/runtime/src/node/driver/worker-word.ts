@@ -40,6 +40,21 @@ export const channelVariable = "TRIREME_CHANNEL";
 /** Characters of a word. */
 export const longestWord: number = 1 << 16;
 
+const longestReason = 4096;
+
+/** JSON has no word for NaN and infinity: JavaScript writes null. */
+const measured = z.custom<number | null>((value) => value === null || typeof value === "number", {
+  error: "expected a number",
+});
+
+/** Values that are not finite are left out: a loss of NaN is no fault of the link. */
+function finite(values: Readonly<Record<string, number | null>>): Record<string, number> {
+  const known = Object.entries(values).flatMap(([name, value]) =>
+    value !== null && Number.isFinite(value) ? [[name, value] as const] : [],
+  );
+  return Object.fromEntries(known);
+}
+
 const step = z.int().min(0);
 const word = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("begin"), step }),
@@ -48,12 +63,13 @@ const word = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("metrics"),
     step,
-    values: z.record(z.string().max(256), z.number()),
+    values: z.record(z.string().max(256), measured).transform(finite),
   }),
   z.strictObject({
     kind: z.literal("fault"),
     scope: z.enum(["host", "software", "loss"]),
-    reason: z.string().max(4096),
+    // A stack of a hundred frames is no reason to take a fault of the host for one of the software.
+    reason: z.string().transform((text) => text.slice(0, longestReason)),
   }),
 ]);
 

@@ -36,7 +36,10 @@ export interface OtlpOptions {
 export function otlpMetrics(options: OtlpOptions = {}): MetricSink {
   const { url = "http://127.0.0.1:4318/v1/metrics", interval = 10, headers = {} } = options;
   if (!(interval > 0 && interval < Infinity)) {
-    throw new TriremeError("RANGE", `interval ${interval} s must be above 0, and finite; 10 is usual`);
+    throw new TriremeError(
+      "RANGE",
+      `interval ${interval} s must be above 0, and finite; 10 is usual`,
+    );
   }
   const exporter = new OTLPMetricExporter({ url, headers });
   const milliseconds = Math.max(1, Math.round(interval * 1e3));
