@@ -6,22 +6,31 @@ import { processTerminal } from "./terminal.ts";
 const control = new AbortController();
 let saves = 0;
 
-// The first asks, the second insists.
-for (const name of ["SIGINT", "SIGTERM"] as const) {
-  process.on(name, () => {
-    if (control.signal.aborted) process.exit(1);
-    process.stderr.write("\nstopping after this step; once more to stop at once\n");
-    control.abort();
+/** Commands that end well when they are asked to; the others the system ends at once. */
+const askable: Readonly<Record<string, string>> = {
+  train: "stopping after this step",
+  prepare: "stopping",
+};
+const stopping = askable[process.argv[2] ?? "train"];
+if (stopping !== undefined) {
+  // The first asks, the second insists.
+  for (const name of ["SIGINT", "SIGTERM"] as const) {
+    process.on(name, () => {
+      if (control.signal.aborted) process.exit(1);
+      process.stderr.write(`\n${stopping}; once more to stop at once\n`);
+      control.abort();
+    });
+  }
+  process.on("SIGUSR2", () => {
+    saves++;
   });
 }
-process.on("SIGUSR2", () => {
-  saves++;
-});
-// A reader that has seen enough, as `head` has, is no failure.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(0);
-  throw error;
-});
+// A reader that has seen enough, as `head` has, is no failure, and no reason to end a training.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE" && error.code !== "ERR_STREAM_DESTROYED") throw error;
+  });
+}
 
 const interruption = {
   signal: control.signal,

@@ -84,11 +84,23 @@ async function readDescription(args: Pick<CommandArguments, "file" | "set">): Pr
   }
   try {
     const file = parseRunYaml(text, { file: args.file });
-    const overrides = args.set.map(parseOverride);
+    const overrides = args.set.map(overrideOf);
     return { file, overrides, description: applyOverrides(file.description, overrides) };
   } catch (error) {
     if (!(error instanceof RunError)) throw error;
     throw new InputError(error.problems.map(formatProblem), { cause: error });
+  }
+}
+
+function overrideOf(text: string): Override {
+  try {
+    return parseOverride(text);
+  } catch (error) {
+    if (!(error instanceof RunError)) throw error;
+    const lines = error.problems.map(
+      ({ rule, suggestion = "" }) => `--set ${text}: ${rule}; ${suggestion}`,
+    );
+    throw new InputError(lines, { cause: error });
   }
 }
 

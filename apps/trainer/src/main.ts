@@ -38,7 +38,7 @@ async function dispatch(
 ): Promise<ExitCode> {
   const [first, ...rest] = args.length === 0 ? ["train", mainRun()] : args;
   if (first === "--help" || first === "-h" || first === "help") {
-    terminal.out(help);
+    terminal.out(helpOf(rest[0]));
     return 0;
   }
   if (first === "--version") {
@@ -82,11 +82,25 @@ function report(error: unknown, terminal: Terminal): ExitCode {
     terminal.error(`${error.message}\n`);
     return 2;
   }
-  if (error instanceof RunFailure) terminal.error(`${error.message}\n`);
+  // What the system refuses (a full disk, a file that may not be read) is no mistake of this program.
+  if (error instanceof RunFailure || isSystemError(error)) terminal.error(`${error.message}\n`);
   // A mistake of this program: the place of it is what its authors need.
   else
     terminal.error(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
   return 1;
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && "code" in error && "syscall" in error;
+}
+
+/** The help of a command, or of all where none is named. */
+function helpOf(name: string | undefined): string {
+  if (name === undefined || name.startsWith("-")) return help;
+  if (name === "prepare") return prepareHelp;
+  const command = commandNames.find((each) => each === name);
+  if (command === undefined) throw unknownCommand(name);
+  return commandHelp[command];
 }
 
 /** The run of `npm start`. */
@@ -104,7 +118,8 @@ function version(): string {
 
 function unknownCommand(name: string): InputError {
   const known: readonly (CommandName | "prepare")[] = [...commandNames, "prepare"];
-  const near = nearestName(name, known);
+  const flags = ["--help", "--version"];
+  const near = nearestName(name, name.startsWith("-") ? flags : known);
   const hint = near === undefined ? `known: ${known.join(", ")}` : `did you mean ${near}?`;
   return new InputError([`trireme: unknown command ${name}; ${hint} (trireme --help)`]);
 }

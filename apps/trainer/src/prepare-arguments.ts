@@ -1,7 +1,5 @@
-/** Reads the arguments of `trireme prepare`. */
-import { parseArgs } from "node:util";
-import { nearestName } from "@trireme/core";
-import { InputError } from "./input-error.ts";
+/** The arguments of `trireme prepare`. */
+import { readOptions, refusal } from "./read-options.ts";
 
 /** What is to be prepared, and how. */
 export interface PrepareArguments {
@@ -18,15 +16,16 @@ export interface PrepareArguments {
   readonly json: boolean;
 }
 
-const known = [
-  "--out",
-  "--tokenizer",
-  "--field",
-  "--end",
-  "--workers",
-  "--json",
-  "--help",
-] as const;
+/** More threads than any machine has would only eat its memory. */
+const mostWorkers = 1024;
+
+const valued = {
+  out: "data/train",
+  tokenizer: "gpt2",
+  field: "text",
+  end: "50256",
+  workers: "4",
+} as const;
 
 /**
  * Parses what follows `prepare`.
@@ -34,65 +33,31 @@ const known = [
  * @throws InputError for anything unknown, missing or out of range.
  */
 export function parsePrepare(args: readonly string[]): PrepareArguments | "help" {
-  const { tokens } = parseArgs({
-    args: [...args],
-    options: {
-      out: { type: "string" },
-      tokenizer: { type: "string" },
-      field: { type: "string" },
-      end: { type: "string" },
-      workers: { type: "string" },
-      json: { type: "boolean" },
-      help: { type: "boolean", short: "h" },
-    },
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
-  const paths: string[] = [];
-  const given = new Map<string, string>();
-  let json = false;
-  for (const token of tokens) {
-    if (token.kind === "positional") paths.push(token.value);
-    if (token.kind !== "option") continue;
-    const name = `--${token.name}`;
-    if (name === "--help") return "help";
-    if (!known.some((option) => option === name)) throw unknownOption(token.rawName);
-    if (name === "--json") json = true;
-    else if (token.value === undefined || token.value === "")
-      throw refusal(`${name} needs a value`);
-    else given.set(name, token.value);
-  }
-  const out = given.get("--out");
+  const given = readOptions(args, { command: "prepare", valued });
+  if (given === "help") return "help";
+  const { positionals: paths, values, json } = given;
+  const value = (name: keyof typeof valued): string | undefined => values.get(name)?.[0];
+  const out = value("out");
   if (paths.length === 0) {
-    throw refusal("which texts? give files or directories of .txt, .jsonl or .parquet");
+    throw refusal("prepare", "which texts? give files or directories of .txt, .jsonl or .parquet");
   }
   if (out === undefined)
-    throw refusal("where to? give --out data/train for train.bin and train.idx");
+    throw refusal("prepare", "where to? give --out data/train for train.bin and train.idx");
   return {
     paths,
     out,
-    tokenizer: given.get("--tokenizer") ?? "byte",
-    field: given.get("--field") ?? "text",
-    end: whole("--end", given.get("--end")),
-    workers: whole("--workers", given.get("--workers")),
+    tokenizer: value("tokenizer") ?? "byte",
+    field: value("field") ?? "text",
+    end: whole("--end", value("end"), Number.MAX_SAFE_INTEGER),
+    workers: whole("--workers", value("workers"), mostWorkers),
     json,
   };
 }
 
-function whole(name: string, value: string | undefined): number | undefined {
+function whole(name: string, value: string | undefined, most: number): number | undefined {
   if (value === undefined) return undefined;
-  if (/^\d{1,15}$/.test(value)) return Number(value);
-  throw refusal(`${name} ${value} must be a whole number, 0 or more`);
-}
-
-function unknownOption(name: string): InputError {
-  const near = nearestName(name, known);
-  return refusal(
-    `unknown option ${name}; ${near === undefined ? `known: ${known.join(", ")}` : `did you mean ${near}?`}`,
-  );
-}
-
-function refusal(what: string): InputError {
-  return new InputError([`trireme prepare: ${what}`]);
+  const rule =
+    most === mostWorkers ? `a whole number from 0 to ${most}` : "a whole number, 0 or more";
+  if (/^\d{1,15}$/.test(value) && Number(value) <= most) return Number(value);
+  throw refusal("prepare", `${name} ${value} must be ${rule}`);
 }

@@ -1,13 +1,39 @@
 /** Where a command writes: the folder asked for, or the next free `runs/NAME-N`. */
-import { existsSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { makeDirectorySync } from "@trireme/runtime/node";
+import { InputError } from "./input-error.ts";
 
-/** The folder of a run; a new one under `runs` unless one is named. */
-export function runDirectory(name: string, out: string | undefined): string {
-  if (out !== undefined) return out;
-  const stem = name.replaceAll(/[^A-Za-z0-9._-]+/g, "-");
+/** Longest part of a name that a folder's is made of: file systems take 255 bytes in all. */
+const longestStem = 100;
+
+/**
+ * Makes the folder of a run; a new one under `runs` unless one is named. Two runs that start at once
+ * have two.
+ * @throws InputError where it cannot be made.
+ */
+export function makeRunDirectory(name: string, out: string | undefined): string {
+  const directory = out ?? "runs";
+  try {
+    makeDirectorySync(directory);
+    return out ?? nextOf(name);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const option = out === undefined ? "" : "--out: ";
+    throw new InputError([`${option}cannot write ${directory}: ${why}`], { cause: error });
+  }
+}
+
+function nextOf(name: string): string {
+  const plain = name.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^[.-]+|-+$/g, "");
+  const stem = plain.slice(0, longestStem) || "run";
   for (let n = 1; ; n++) {
     const directory = join("runs", `${stem}-${n}`);
-    if (!existsSync(directory)) return directory;
+    try {
+      mkdirSync(directory);
+      return directory;
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    }
   }
 }

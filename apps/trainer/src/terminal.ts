@@ -6,15 +6,20 @@ export interface Terminal {
   out(text: string): void;
   /** Writes to stderr. */
   error(text: string): void;
-  /** Width to write for. */
+  /** Width to write for on stdout. */
   readonly columns: number;
+  /** Width of stderr, where a progress line is drawn. */
+  readonly liveColumns: number;
   /** stderr is a screen: a progress line may be drawn over itself. */
   readonly live: boolean;
   /** stdout is a screen that shows bold and dim. */
   readonly styled: boolean;
 }
 
-/** The terminal of this process; 80 columns where stdout is no screen. */
+/** Columns of what is no screen, or of a screen that does not know its own (a container's says 0). */
+const usualColumns = 80;
+
+/** The terminal of this process. */
 export function processTerminal(process: NodeJS.Process): Terminal {
   const { stdout, stderr, env } = process;
   const screen = stdout.isTTY && env["TERM"] !== "dumb";
@@ -22,11 +27,18 @@ export function processTerminal(process: NodeJS.Process): Terminal {
     out: (text) => void stdout.write(text),
     error: (text) => void stderr.write(text),
     get columns() {
-      return stdout.isTTY ? stdout.columns : 80;
+      return columnsOf(stdout);
+    },
+    get liveColumns() {
+      return columnsOf(stderr);
     },
     live: stderr.isTTY && env["TERM"] !== "dumb",
     styled: screen && (env["NO_COLOR"] ?? "") === "",
   };
+}
+
+function columnsOf(stream: NodeJS.WriteStream): number {
+  return (stream.isTTY && stream.columns) || usualColumns;
 }
 
 /** Bold, where the terminal shows it. */

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { fakeParts } from "./fake-parts.ts";
 import { invoke, writeRun } from "./invoke.ts";
 
 let folder: string;
@@ -57,7 +58,7 @@ describe.each(commands)("%s refuses", (command) => {
 
   it("an override without a value", async () => {
     expect(await refused(command, run, "--set", "plan.tp")).toEqual([
-      'run = "plan.tp": an override must be path=value; for example plan.tp=8',
+      "--set plan.tp: an override must be path=value; for example plan.tp=8",
     ]);
   });
 
@@ -133,6 +134,27 @@ it.each(["train", "simulate"])("%s refuses a folder it cannot write to", async (
   const { code, stderr } = await invoke([command, run, "--out", join(folder, "file", "x")]);
   expect(code).toBe(2);
   expect(stderr).toMatch(/cannot write .*file\/x/);
+});
+
+// There every mkdir answers "no such file", and Node's recursive one tries for ever.
+it.runIf(process.platform === "linux").each(["train", "simulate"])(
+  "%s refuses a folder in /proc before anything is timed",
+  async (command) => {
+    const parts = { ...fakeParts(), measureOperators: () => Promise.reject(new Error("timed")) };
+    const { code, stdout, stderr } = await invoke([command, run, "--out", "/proc/x"], { parts });
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(/^--out: cannot write \/proc\/x: ENOENT.*\n$/);
+  },
+);
+
+it("what the system refuses later is one line, and code 1", async () => {
+  const full = Object.assign(new Error("ENOSPC: no space left on device, write"), {
+    code: "ENOSPC",
+    syscall: "write",
+  });
+  const parts = { ...fakeParts(), measureOperators: () => Promise.reject(full) };
+  const { code, stderr } = await invoke(["simulate", run, "--out", folder], { parts });
+  expect([code, stderr]).toEqual([1, "ENOSPC: no space left on device, write\n"]);
 });
 
 it("train refuses a plan that the engine does not carry out, and prints nothing before", async () => {

@@ -5,11 +5,13 @@ export class Capture implements Terminal {
   stdout = "";
   stderr = "";
   readonly columns: number;
+  readonly liveColumns: number;
   readonly live: boolean;
   readonly styled = false;
 
   constructor(options: { readonly columns?: number; readonly live?: boolean } = {}) {
     this.columns = options.columns ?? 80;
+    this.liveColumns = this.columns;
     this.live = options.live ?? false;
   }
 

@@ -31,3 +31,14 @@ it("aligns values and notes, and hangs what is too long below", () => {
     ].join("\n"),
   );
 });
+
+it("puts notes below their values where a column of them would be a word wide", () => {
+  const text = fields(new Capture({ columns: 36 }), [
+    { label: "one", value: "12.34 ms", note: "a note that goes below" },
+  ]);
+  expect(text).toBe(
+    ["one            12.34 ms", "               a note that goes", "               below", ""].join(
+      "\n",
+    ),
+  );
+});

@@ -21,6 +21,15 @@ it.each(["train", "simulate", "estimate"])(
   },
 );
 
+it.each(["train", "simulate", "estimate", "prepare"])(
+  "help %s is that command's",
+  async (command) => {
+    const [asked, flag] = [await invoke(["help", command]), await invoke([command, "--help"])];
+    expect(asked).toEqual(flag);
+    expect(asked.stdout).toContain(`trireme ${command} `);
+  },
+);
+
 it("--version is the package's", async () => {
   const { code, stdout } = await invoke(["--version"]);
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
@@ -38,9 +47,28 @@ it.each([
     "trireme train: one run file at a time, but there is also b.yaml",
   ],
   [["estimate", "a.yaml", "--jsn"], "trireme estimate: unknown option --jsn; did you mean --json?"],
+  [["--verison"], "trireme: unknown command --verison; did you mean --version? (trireme --help)"],
+  [["help", "trian"], "trireme: unknown command trian; did you mean train? (trireme --help)"],
   [
     ["estimate", "a.yaml", "--out", "d"],
-    "trireme estimate: unknown option --out; did you mean --set?",
+    "trireme estimate: --out: it writes nothing; train and simulate do",
+  ],
+  [
+    ["simulate", "a.yaml", "--out", "--json"],
+    "trireme simulate: --out needs a value, but --json follows; for example --out runs/mine",
+  ],
+  [
+    ["train", "a.yaml", "--out", "a", "--out=b"],
+    "trireme train: --out is given twice, as a and as b",
+  ],
+  [["prepare", "a.txt", "--out", "p", "--json=false"], "trireme prepare: --json takes no value"],
+  [
+    ["prepare", "a.txt", "--out", "p", "--field", "a", "--field", "b"],
+    "trireme prepare: --field is given twice, as a and as b",
+  ],
+  [
+    ["prepare", "a.txt", "--out", "p", "--workers", "1025"],
+    "trireme prepare: --workers 1025 must be a whole number from 0 to 1024",
   ],
   [
     ["simulate", "a.yaml", "-x"],

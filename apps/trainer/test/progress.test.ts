@@ -1,7 +1,7 @@
 import { TimelineBuilder } from "@trireme/timeline";
 import { expect, it } from "vitest";
 import { Progress } from "../src/report/progress.ts";
-import { Capture } from "./capture.ts";
+import { Capture, widest } from "./capture.ts";
 
 const timeline = new TimelineBuilder().finish();
 
@@ -54,4 +54,13 @@ it("leaves the bar out where there is no room", () => {
   const terminal = new Capture({ live: true, columns: 40 });
   show(terminal, 4);
   expect(terminal.stderr).not.toContain("━");
+});
+
+it("never draws a line that would wrap", () => {
+  for (const columns of [10, 20, 41, 80]) {
+    const terminal = new Capture({ live: true, columns });
+    show(terminal, 4);
+    const frames = terminal.stderr.replaceAll("\u001b[K", "").split("\r");
+    expect(widest(frames.join("\n"))).toBeLessThan(columns);
+  }
 });

@@ -46,6 +46,12 @@ describe("train", () => {
     expect(readdirSync(join(out, "checkpoints"))).toContain("step-00000010");
   });
 
+  it("stopped before its first step does not say that there was nothing to do", async () => {
+    const { code, stdout } = await train({ signal: AbortSignal.abort() });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^steps +none: stopped before step 1 of 10$/m);
+  });
+
   it("shows progress on stderr, in plain lines where that is no screen", async () => {
     const { stderr } = await train();
     expect(stderr).toMatch(/^step {2}1\/10 {2}loss 4\.000 {2}.* tokens\/s {2}eta \d+ s$/m);

@@ -1,5 +1,5 @@
 /** `trireme simulate`: one step on virtual time, its figures, its picture and its trace. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatPercent } from "@trireme/core";
 import type { StepSimulation } from "@trireme/simulator";
@@ -15,7 +15,7 @@ import { memoryFields } from "../report/memory-fields.ts";
 import { picture } from "../report/picture.ts";
 import { runFields } from "../report/run-fields.ts";
 import { speedFields } from "../report/speed-fields.ts";
-import { runDirectory } from "../run-directory.ts";
+import { makeRunDirectory } from "../run-directory.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** Simulates a step, prints it and writes its trace. */
@@ -25,6 +25,8 @@ export async function simulateCommand(
   parts: Parts,
 ): Promise<void> {
   const loaded = await loadRun(args, parts, { withTexts: false });
+  // A folder that cannot be written to is refused before anything is timed.
+  if (args.out !== undefined) makeRunDirectory(loaded.run.name, args.out);
   const { run, options, measured } = await priceRun(loaded, parts);
   // The closed form says in one line why a plan cannot run, and what memory it takes.
   const feasible = parts.estimate(options);
@@ -34,7 +36,7 @@ export async function simulateCommand(
   }
   const simulation = parts.simulateStep(options);
   const { timeline, ...figures } = { ...simulation, memory: feasible.memory };
-  const trace = writeTrace(runDirectory(run.name, args.out), run.name, simulation);
+  const trace = writeTrace(makeRunDirectory(run.name, args.out), run.name, simulation);
   if (args.json) {
     const { name, fingerprint } = run;
     terminal.out(`${JSON.stringify({ name, fingerprint, ...figures, trace }, undefined, 2)}\n`);
@@ -76,11 +78,10 @@ function waitingFields(s: StepSimulation): readonly Field[] {
 function writeTrace(directory: string, name: string, simulation: StepSimulation): string {
   const path = join(directory, "trace.json");
   try {
-    mkdirSync(directory, { recursive: true });
     writeFileSync(path, toChromeTrace(simulation.timeline, { name: `${name}, simulated` }));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new InputError([`--out: cannot write ${path}: ${why}`], { cause: error });
+    throw new InputError([`cannot write ${path}: ${why}`], { cause: error });
   }
   return path;
 }

@@ -17,7 +17,7 @@ import { priceRun } from "../price-run.ts";
 import { type PredictionError, predictionError } from "../report/prediction-fields.ts";
 import { Progress } from "../report/progress.ts";
 import { printBefore, printAfter } from "../report/training.ts";
-import { runDirectory } from "../run-directory.ts";
+import { makeRunDirectory } from "../run-directory.ts";
 import { generateSample } from "../sample.ts";
 import type { Terminal } from "../terminal.ts";
 import type { Texts } from "../texts.ts";
@@ -72,12 +72,13 @@ export async function trainCommand(
   // Before anything is timed: what cannot be trained needs no prediction.
   parts.checkPlan(loaded.run.model, loaded.run.plan);
   const data = loadersOf(loaded.run, texts);
+  if (args.out !== undefined) makeRunDirectory(loaded.run.name, args.out);
   const { run, options, measured } = await priceRun(loaded, parts);
   const feasible = parts.estimate(options);
   if (!feasible.ok) throw new InputError([`${run.name}: ${feasible.reason}`]);
   const predicted = parts.simulateStep(options);
   if (!args.json) printBefore(terminal, { ...loaded, run }, predicted.step, measured);
-  const directory = runDirectory(run.name, args.out);
+  const directory = makeRunDirectory(run.name, args.out);
   const input = { run, texts, data, directory, predicted };
   const result = await train(input, { terminal, parts, interruption });
   if (args.json) terminal.out(`${JSON.stringify(result, undefined, 2)}\n`);

@@ -9,6 +9,8 @@ export interface Field {
 }
 
 const labelWidth = 15;
+/** Least width of a column of notes: where there is less, notes go below their values. */
+const leastNote = 16;
 
 /**
  * Fields as lines: labels dim in a column of their own, notes in a column after the values, longer
@@ -23,6 +25,10 @@ export function fields(terminal: Terminal, list: readonly Field[]): string {
       if (note === undefined)
         return hang(head, labelWidth, wrap(value, terminal.columns - labelWidth));
       const indent = labelWidth + valueWidth + 2;
+      if (terminal.columns - indent < leastNote) {
+        const below = wrap(note, terminal.columns - labelWidth).map((line) => dim(terminal, line));
+        return hang(head, labelWidth, [...wrap(value, terminal.columns - labelWidth), ...below]);
+      }
       const lines = wrap(note, terminal.columns - indent).map((line) => dim(terminal, line));
       return hang(`${head}${value.padEnd(valueWidth)}  `, indent, lines);
     })

@@ -29,7 +29,7 @@ export class PrepareBar {
     });
     this.#bar = new SingleBar({
       // Its own stream: it writes where the terminal does.
-      stream: Object.assign(stream, { isTTY: true, columns: terminal.columns }),
+      stream: Object.assign(stream, { isTTY: true, columns: terminal.liveColumns }),
       format: "{bar} {percentage} %  {tokens} tokens  eta {eta_formatted}",
       barCompleteChar: "━",
       barIncompleteChar: "─",

@@ -85,7 +85,9 @@ export class Progress {
     const line = this.#line(done, loss, tokens / this.#pace, (this.#steps - done) * this.#pace);
     if (this.#terminal.live) {
       const bar = this.#bar(done, line.length);
-      this.#terminal.error(`\r${line}${bar}\u001b[K`);
+      // A line that wraps cannot be drawn over: only its last part would be.
+      const whole = `${line}${bar}`.slice(0, this.#terminal.liveColumns - 1);
+      this.#terminal.error(`\r${whole}\u001b[K`);
       this.#drawn = true;
     } else if (now - this.#lastPlain >= plainEvery || done === this.#steps) {
       this.#terminal.error(`${line}\n`);
@@ -105,7 +107,7 @@ export class Progress {
     const count = 2 * String(this.#steps).length + 1;
     const longest =
       "step   loss 0.000  val 0.000  00.00 k tokens/s  eta 00 min 00 s".length + count;
-    const cells = Math.min(32, this.#terminal.columns - longest - 3);
+    const cells = Math.min(32, this.#terminal.liveColumns - longest - 3);
     if (cells < 6) return "";
     const full = Math.round((done / this.#steps) * cells);
     const gap = Math.max(2, longest + 2 - length);

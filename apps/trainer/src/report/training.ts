@@ -36,9 +36,13 @@ export function printAfter(terminal: Terminal, run: ResolvedRun, result: Trainin
 }
 
 function resultFields(run: ResolvedRun, result: TrainingResult): readonly Field[] {
-  const { from, step, firstLoss, lastLoss, validationLoss, stepSeconds, tokens } = result;
+  const { from, step, reason, firstLoss, lastLoss, validationLoss, stepSeconds, tokens } = result;
   if (stepSeconds.length === 0) {
-    return [{ label: "steps", value: `all ${from} steps were done before; nothing to do` }];
+    const value =
+      reason === "done"
+        ? `all ${from} steps were done before; nothing to do`
+        : `none: stopped before step ${from + 1} of ${run.steps}`;
+    return [{ label: "steps", value }];
   }
   const unit = run.data?.tokenizer === "character" ? "a character" : "a byte";
   const validation =
