@@ -1,7 +1,7 @@
 /** Where a command writes: the folder asked for, or the next free `runs/NAME-N`. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { makeDirectorySync } from "@trireme/runtime/node";
+import { lockDirectory, makeDirectorySync } from "@trireme/runtime/node";
 import { InputError } from "./input-error.ts";
 
 /** Longest part of a name that a folder's is made of: file systems take 255 bytes in all. */
@@ -22,6 +22,34 @@ export function makeRunDirectory(name: string, out: string | undefined): string 
     const option = out === undefined ? "" : "--out: ";
     throw new InputError([`${option}cannot write ${directory}: ${why}`], { cause: error });
   }
+}
+
+/**
+ * Locks the folder of a run, and that of its checkpoints where it is another, so that no two
+ * processes of this machine write one.
+ * @returns What lets go of them.
+ * @throws InputError where another process has one.
+ */
+export async function lockFolders(
+  directory: string,
+  checkpoints: string | undefined,
+): Promise<() => Promise<void>> {
+  const held: (() => Promise<void>)[] = [];
+  const release = async (): Promise<void> => {
+    for (const letGo of held) await letGo();
+  };
+  for (const folder of new Set([directory, checkpoints ?? directory])) {
+    makeDirectorySync(folder);
+    const letGo = await lockDirectory(folder);
+    if (letGo === undefined) {
+      await release();
+      throw new InputError([
+        `cannot write ${folder}: another training run writes it; wait for it, or name another folder`,
+      ]);
+    }
+    held.push(letGo);
+  }
+  return release;
 }
 
 function nextOf(name: string): string {

@@ -1,6 +1,7 @@
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { lockDirectory } from "@trireme/runtime/node";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TrainingResult } from "../src/commands/train.ts";
 import { widest } from "./capture.ts";
@@ -44,6 +45,22 @@ describe("train", () => {
       expect(existsSync(join(out, file))).toBe(true);
     }
     expect(readdirSync(join(out, "checkpoints"))).toContain("step-00000010");
+  });
+
+  it.each(["out", "saves"])("leaves alone the folder %s that another run writes", async (name) => {
+    const saves = join(folder, "saves");
+    const more = ["--set", `checkpoint.directory=${saves}`];
+    mkdirSync(join(folder, name));
+    const letGo = await lockDirectory(join(folder, name));
+    const { code, stderr } = await train({}, ...more);
+    expect(stderr).toBe(
+      `cannot write ${join(folder, name)}: another training run writes it; wait for it, or name another folder\n`,
+    );
+    expect(code).toBe(2);
+    expect(existsSync(join(out, "metrics.jsonl"))).toBe(false);
+    await letGo!();
+    expect((await train({}, ...more)).code).toBe(0);
+    expect((await train({}, ...more, "--set", "steps=11")).code).toBe(0);
   });
 
   it("stopped before its first step does not say that there was nothing to do", async () => {

@@ -1,15 +1,17 @@
 import {
   appendFileSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runLoop } from "@trireme/runtime";
-import { fileStore, jsonLinesFile, runFolder } from "@trireme/runtime/node";
+import { fileStore, jsonLinesFile, lockDirectory, runFolder } from "@trireme/runtime/node";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeRuntime } from "./fake-runtime.ts";
 import { smallLoader, smallRun } from "./small-run.ts";
@@ -120,4 +122,16 @@ it.runIf(process.platform === "linux")("in /proc is refused, and not tried for e
   const folder = "/proc/trireme/run";
   expect(() => runFolder(folder, smallRun())).toThrow(/^cannot write the run folder \/proc/);
   expect(() => jsonLinesFile(`${folder}/metrics.jsonl`)).toThrow(/^cannot write \/proc/);
+});
+
+it("is locked against a second writer under any of its names, until the first lets go", async () => {
+  const other = join(root, "link");
+  mkdirSync(join(root, "folder"));
+  symlinkSync(join(root, "folder"), other);
+  const release = await lockDirectory(join(root, "folder"));
+  expect(release).toBeDefined();
+  expect(await lockDirectory(other)).toBeUndefined();
+  expect(await lockDirectory(root)).toBeDefined();
+  await release!();
+  expect(await lockDirectory(other)).toBeDefined();
 });

@@ -17,7 +17,7 @@ import { priceRun } from "../price-run.ts";
 import { type PredictionError, predictionError } from "../report/prediction-fields.ts";
 import { Progress } from "../report/progress.ts";
 import { printBefore, printAfter } from "../report/training.ts";
-import { makeRunDirectory } from "../run-directory.ts";
+import { lockFolders, makeRunDirectory } from "../run-directory.ts";
 import { generateSample } from "../sample.ts";
 import type { Terminal } from "../terminal.ts";
 import type { Texts } from "../texts.ts";
@@ -77,10 +77,16 @@ export async function trainCommand(
   const feasible = parts.estimate(options);
   if (!feasible.ok) throw new InputError([`${run.name}: ${feasible.reason}`]);
   const predicted = parts.simulateStep(options);
-  if (!args.json) printBefore(terminal, { ...loaded, run }, predicted.step, measured);
   const directory = makeRunDirectory(run.name, args.out);
-  const input = { run, texts, data, directory, predicted };
-  const result = await train(input, { terminal, parts, interruption });
+  const unlock = await lockFolders(directory, run.checkpoint.directory);
+  let result: TrainingResult;
+  try {
+    if (!args.json) printBefore(terminal, { ...loaded, run }, predicted.step, measured);
+    const input = { run, texts, data, directory, predicted };
+    result = await train(input, { terminal, parts, interruption });
+  } finally {
+    await unlock();
+  }
   if (args.json) terminal.out(`${JSON.stringify(result, undefined, 2)}\n`);
   else printAfter(terminal, run, result);
   return result.reason === "done";

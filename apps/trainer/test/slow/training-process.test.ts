@@ -16,6 +16,7 @@ const cli = process.env["TEST_DIST"]
 
 interface Ended {
   readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -33,7 +34,7 @@ function run(
       stderr += String(data);
       react(stderr, child);
     });
-    child.on("close", (code) => resolve({ code, stdout, stderr }));
+    child.on("close", (code, signal) => resolve({ code, signal, stdout, stderr }));
   });
 }
 
@@ -91,6 +92,24 @@ it("stopped by SIGINT saves, ends with exit code 1, and goes on to the same loss
   await run(["train", file, ...more, "--out", join(folder, "b")]);
   expect(losses(join(folder, "a"))).toEqual(losses(join(folder, "b")));
 }, 120_000);
+
+it("goes on to its checkpoint when nobody reads what it prints any more", async () => {
+  const args = ["train", writeRun(folder), "--out", join(folder, "out")];
+  const { code } = await run(args, (_stderr, child) => {
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+  });
+  expect(code).toBe(0);
+  expect(readdirSync(join(folder, "out", "checkpoints"))).toContain("step-00000010");
+}, 60_000);
+
+it("ends an estimate at SIGINT, as any command that has nothing to save", async () => {
+  const { signal, stderr } = await run(["estimate", writeRun(folder)], (_stderr, child) => {
+    child.kill("SIGINT");
+  });
+  expect(signal).toBe("SIGINT");
+  expect(stderr).not.toContain("stopping");
+}, 60_000);
 
 /** Loss of each step of a run folder. */
 function losses(directory: string): readonly number[] {

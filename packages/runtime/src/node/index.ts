@@ -23,6 +23,7 @@ export {
 } from "./driver/driver.ts";
 export { type DriverChange, type DriverEvent } from "./driver/driver-event.ts";
 export { fileJournal } from "./driver/file-journal.ts";
+export { lockDirectory } from "./driver/journal-lock.ts";
 export { type ListenOptions, dial, listen } from "./driver/listen.ts";
 export { type WorkerCommand } from "./driver/running-worker.ts";
 export { type Role, type Security, type TlsIdentity } from "./driver/security.ts";

@@ -5,16 +5,17 @@
  */
 import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
+import { realpath } from "node:fs/promises";
 import { type Server, type Socket, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** @returns What gives the lock up. */
-export async function lockJournal(
-  directory: string,
-  signal?: AbortSignal,
-): Promise<() => Promise<void>> {
-  const name = socketName(directory);
+/** Gives a lock up. */
+type Release = () => Promise<void>;
+
+/** Waits for the lock of a journal. @returns What gives it up. */
+export async function lockJournal(directory: string, signal?: AbortSignal): Promise<Release> {
+  const name = socketName("journal", directory);
   for (;;) {
     signal?.throwIfAborted();
     const lock = await tryListen(name);
@@ -24,15 +25,44 @@ export async function lockJournal(
   }
 }
 
+/**
+ * Locks a directory, which exists, against other processes of this machine that lock it too, whatever
+ * name they have for it; without waiting.
+ * @returns What gives the lock up; undefined where another process has it, or this one already.
+ */
+export async function lockDirectory(directory: string): Promise<Release | undefined> {
+  const name = socketName("directory", await realpath(directory));
+  const lock = await tryListen(name);
+  if (lock !== undefined || name.startsWith("\0")) return lock;
+  // What is in the way may be the file of a process that is gone.
+  return (await isStale(name)) ? tryListen(name) : undefined;
+}
+
+/** Whether nobody listens at a socket file, which is then removed. */
+function isStale(name: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(name);
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.once("error", (error: NodeJS.ErrnoException) => {
+      const stale = error.code === "ECONNREFUSED";
+      if (stale) rmSync(name, { force: true });
+      resolve(stale);
+    });
+  });
+}
+
 /** Linux and Windows have names that vanish with their process; elsewhere a file stands for one. */
-function socketName(directory: string): string {
-  const id = `trireme-journal-${createHash("sha256").update(directory).digest("hex").slice(0, 32)}`;
+function socketName(what: "journal" | "directory", directory: string): string {
+  const id = `trireme-${what}-${createHash("sha256").update(directory).digest("hex").slice(0, 32)}`;
   if (process.platform === "linux") return `\0${id}`;
   if (process.platform === "win32") return `\\\\.\\pipe\\${id}`;
   return join(tmpdir(), `${id}.sock`);
 }
 
-function tryListen(name: string): Promise<(() => Promise<void>) | undefined> {
+function tryListen(name: string): Promise<Release | undefined> {
   return new Promise((resolve, reject) => {
     const waiting = new Set<Socket>();
     const server: Server = createServer((socket) => {
