@@ -170,6 +170,13 @@ const flips: readonly (readonly [
     (a, b) =>
       b.breakdown.compute < a.breakdown.compute && b.memory.activations < a.memory.activations,
   ],
+  [
+    "products of 8-bit integers are faster and keep less",
+    {},
+    { matrixPrecision: "int8" },
+    (a, b) =>
+      b.breakdown.compute < a.breakdown.compute && b.memory.activations < a.memory.activations,
+  ],
   ["older attention kernels are slower", {}, { flashVersion: 1 }, (a, b) => b.step > a.step],
   [
     "norms from elementary operations are slower and larger",

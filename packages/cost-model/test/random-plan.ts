@@ -31,7 +31,7 @@ export function randomPlan(m: Model): fc.Arbitrary<Plan> {
         scatterGather: fc.boolean(),
         recompute: fc.constantFrom("none", "selective", "operators", "full"),
         precision: fc.constantFrom("bf16", "fp16", "fp32"),
-        matrixPrecision: fc.constantFrom("fp8", "fp4"),
+        matrixPrecision: fc.constantFrom("fp8", "int8", "fp4"),
         gradientPrecision: fc.constantFrom("fp32", "bf16"),
         reductionPrecision: fc.constantFrom("fp32", "bf16"),
         gradientExchange: fc.constantFrom("reduce-scatter", "all-reduce"),

@@ -106,6 +106,7 @@ test.each([
   [{ fusedNorm: false }, "fusedNorm false; use fusedNorm true"],
   [{ fusedRotary: false }, "fusedRotary false; use no fusedRotary"],
   [{ matrixPrecision: "fp4" }, "matrixPrecision fp4; use matrixPrecision fp8"],
+  [{ matrixPrecision: "int8" }, "matrixPrecision int8; use matrixPrecision fp8"],
   [{ sequence: 17 }, "sequence 17 on a model with context 16"],
 ] as const)("a plan it cannot carry out is refused in one line: %j", async (change, message) => {
   const run = smallRun({});

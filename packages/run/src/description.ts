@@ -75,7 +75,7 @@ export interface PlanSection {
   readonly offload?: Plan["offload"] | undefined;
   readonly order?: readonly PlanAxis[] | undefined;
   readonly precision?: "fp32" | "bf16" | "fp16" | undefined;
-  readonly matrixPrecision?: "fp8" | "fp4" | undefined;
+  readonly matrixPrecision?: Plan["matrixPrecision"] | undefined;
   readonly gradientPrecision?: "fp32" | "bf16" | "fp16" | undefined;
   readonly reductionPrecision?: Plan["reductionPrecision"] | undefined;
   readonly gradientExchange?: Plan["gradientExchange"] | undefined;

@@ -103,7 +103,7 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
     .describe("mesh axes, the one whose ranks are neighbours first; default tp, cp, dp, pp"),
   precision: z.enum(["fp32", "bf16", "fp16"]).optional().describe("of weights and activations"),
   matrixPrecision: z
-    .enum(["fp8", "fp4"])
+    .enum(["fp8", "int8", "fp4"])
     .optional()
     .describe("of the operands of the layers' matrix products; default precision"),
   gradientPrecision: z

@@ -90,26 +90,26 @@ export class OperatorList {
     const quantised = (o.quantise ?? true) ? this.plan.matrixPrecision : undefined;
     const fused = kind === "grouped-gemm" && this.plan.groupedKernel ? "-fused" : "";
     const form = `${quantised ?? this.plan.precision}${fused}`;
-    const operand = quantised === undefined ? e : quantised === "fp8" ? 1 : 0.5;
+    const operand = quantised === undefined ? e : quantised === "fp4" ? 0.5 : 1;
     const flops = 2 * rows * inner * out;
     const weights = groups * inner * out;
     const written = e * (rows * out + (bias ? groups * out : 0));
     const forward = { flops, bytes: operand * (inner * rows + weights) + written };
     const expand = o.base !== undefined && o.base !== "full" ? o.base : undefined;
     if (expand !== undefined) this.#expand(groups * inner, out, expand, "forward");
-    if (quantised !== undefined) this.#cast(rows, inner, operand, "forward");
+    if (quantised !== undefined) this.#cast(quantised, rows, inner, "forward");
     this.push(kind, form, "forward", [groups, rows, out, inner], forward);
     // Output features that are not kept: all of them, or those of the products that are dropped.
     const again =
       this.#recompute === "full" ? out : this.#recompute === "operators" ? (o.dropped ?? 0) : 0;
     if (again > 0) {
-      if (quantised !== undefined) this.#cast(rows, inner, operand, "recompute");
+      if (quantised !== undefined) this.#cast(quantised, rows, inner, "recompute");
       const share = again / out;
       const work = { flops: flops * share, bytes: forward.bytes * share };
       this.push(kind, form, "recompute", [groups, rows, again, inner], work);
     }
     if (expand !== undefined) this.#expand(groups * inner, out, expand, "input-gradient");
-    if (quantised !== undefined) this.#cast(rows, out, operand, "input-gradient");
+    if (quantised !== undefined) this.#cast(quantised, rows, out, "input-gradient");
     this.push(kind, form, "input-gradient", [groups, rows, inner, out], {
       flops,
       bytes: operand * (out * rows + weights) + e * rows * inner,
@@ -154,11 +154,17 @@ export class OperatorList {
    * Reads a tensor for its largest value and again to write it and its transpose quantised; in 4 bits once more, since
    * the transpose alone is rotated (random Hadamard transform of NVFP4, arXiv 2509.25149 §4), and with a scale to 16 numbers.
    */
-  #cast(rows: number, width: number, operand: Bytes, pass: Pass): void {
+  #cast(
+    format: NonNullable<Plan["matrixPrecision"]>,
+    rows: number,
+    width: number,
+    pass: Pass,
+  ): void {
     const n = rows * width;
-    const four = operand === 0.5;
-    const bytes = ((four ? 3 : 2) * this.element + 2 * (operand + (four ? 1 / 16 : 0))) * n;
-    this.push("activation", operand === 1 ? "cast-fp8" : "cast-fp4", pass, [rows, width], {
+    const four = format === "fp4";
+    const operand = four ? 0.5 + 1 / 16 : 1;
+    const bytes = ((four ? 3 : 2) * this.element + 2 * operand) * n;
+    this.push("activation", `cast-${format}`, pass, [rows, width], {
       flops: 3 * n,
       bytes,
     });

@@ -98,9 +98,9 @@ function checkValues(p: Plan): void {
       `${key} "${p[key]}" is not one of ${known.join(", ")}${near === undefined ? "" : `; did you mean "${near}"?`}`,
     );
   }
-  if (p.matrixPrecision !== undefined && !["fp8", "fp4"].includes(p.matrixPrecision)) {
+  if (p.matrixPrecision !== undefined && !["fp8", "int8", "fp4"].includes(p.matrixPrecision)) {
     fail(
-      `matrixPrecision "${p.matrixPrecision}" is not one of fp8, fp4; leave it out to use precision`,
+      `matrixPrecision "${p.matrixPrecision}" is not one of fp8, int8, fp4; leave it out to use precision`,
     );
   }
   for (const [key, known] of optionalChoices) {

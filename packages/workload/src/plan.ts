@@ -86,8 +86,8 @@ export interface Plan {
   readonly order: readonly PlanAxis[];
   /** Weights and activations; 16-bit training keeps 32-bit master weights and moments. */
   readonly precision: "fp32" | "bf16" | "fp16";
-  /** Matrix products of the layers where not `precision`: quantised operands, results in `precision`. */
-  readonly matrixPrecision?: "fp8" | "fp4";
+  /** Matrix products of the layers where not `precision`: quantised operands, results in `precision`; "int8" on TPUs (AQT). */
+  readonly matrixPrecision?: "fp8" | "int8" | "fp4";
   /** Gradient accumulation and reduction. */
   readonly gradientPrecision: "fp32" | "bf16" | "fp16";
   /** What gradients are summed in over the replicas where not `gradientPrecision` (FSDP's reduce_dtype). */

@@ -38,7 +38,7 @@ test.each<readonly [string, typeof llama, object]>([
     { precision: "bf61" },
   ],
   ['gradientPrecision "fp8" is not one of', llama, { gradientPrecision: "fp8" }],
-  ['matrixPrecision "int8" is not one of fp8, fp4', llama, { matrixPrecision: "int8" }],
+  ['matrixPrecision "int4" is not one of fp8, int8, fp4', llama, { matrixPrecision: "int4" }],
   ['reductionPrecision "fp8" is not one of fp32', llama, { reductionPrecision: "fp8" }],
   ['gradientExchange "ring" is not one of', llama, { gradientExchange: "ring" }],
   [

@@ -191,6 +191,10 @@ function recomputation(row: CorpusRow): Pick<PlanOptions, "recompute" | "recompu
     return { recompute: "full", recomputeLayers: Math.round(layers * share) };
   }
   if (stated.startsWith("full")) return { recompute: "full" };
+  // MaxText's policies: "minimal" keeps what weights are multiplied with and computes attention again, "save_dot_except_..._ffn1" one
+  // product of four more.
+  if (stated === "minimal") return { recompute: "selective" };
+  if (stated.startsWith("save_dot_except")) return { recompute: "operators" };
   if (/moe_act|layernorm|norm,act/.test(stated)) return { recompute: "rematerialise" };
   if (/selective \((per-)?op|selective op/.test(stated)) return { recompute: "operators" };
   return /selective( \(attention core\)|:core_attn|\? \(not stated\))?$/.test(stated)
@@ -206,7 +210,8 @@ function precisions(stated: string): Partial<PlanOptions> {
     ...gradients,
   } as const;
   if (/nvfp4|fp4/.test(stated)) return { ...base, matrixPrecision: "fp4" };
-  return /fp8|float8|int8/.test(stated) ? { ...base, matrixPrecision: "fp8" } : base;
+  if (stated.startsWith("int8")) return { ...base, matrixPrecision: "int8" };
+  return /fp8|float8/.test(stated) ? { ...base, matrixPrecision: "fp8" } : base;
 }
 
 /** Frameworks that write layers from elementary operations; "rmsnorm kernel" is said where there is one. */

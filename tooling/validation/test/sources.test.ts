@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { parseCorpus } from "../src/corpus-row.ts";
+import { acceleratorOf, unknownAccelerator } from "../src/corpus-hardware.ts";
 import { corpusOutcomes } from "../src/corpus.ts";
 import { isCompared } from "../src/outcome.ts";
 import { tableOutcomes } from "../src/tables.ts";
@@ -50,6 +51,34 @@ test.each([
 ])("what cannot be predicted is skipped with its reason", (change, reason) => {
   const [o] = corpusOutcomes(parseCorpus(JSON.stringify({ ...dense, ...change }), "f"));
   expect(o).toMatchObject({ skipped: expect.stringContaining(reason) });
+});
+
+test("a TPU's slice is one fabric, whatever its hosts, and its 8-bit integers are no 8-bit floats", () => {
+  const predicted = (gpus: number, precision: string): number => {
+    const row = {
+      ...dense,
+      hardware: { gpu: "TPU-trillium", num_gpus: gpus, gpus_per_node: 4, intra_gbs: 448 },
+      parallel: { tp: 1, pp: 1, mbs: 1, gbs: gpus, zero_stage: 3, precision },
+    };
+    const [o] = corpusOutcomes(parseCorpus(JSON.stringify(row), "f"));
+    if (!isCompared(o!)) throw new Error(JSON.stringify(o));
+    return o.predicted;
+  };
+  // 64 chips gather weights over the fabric's 448 GB/s; over 12.5 GB/s of each host's network 7B weights would take seconds.
+  expect(predicted(64, "BF16")).toBeLessThan(1);
+  // Two slices of 256 reduce gradients between them.
+  expect(predicted(512, "BF16")).toBeGreaterThan(predicted(256, "BF16"));
+  // 1836 against 918 TFLOP/s.
+  expect(predicted(64, "INT8")).toBeLessThan(predicted(64, "FP8"));
+});
+
+test("names of one accelerator are one accelerator", () => {
+  const names = ["Habana Gaudi2", "Intel Gaudi2", "Intel(R) Gaudi(R) 2 AI Accelerator", "Gaudi2"];
+  for (const gpu of names) expect(acceleratorOf(gpu)?.name).toBe("gaudi2");
+  expect(acceleratorOf("AMD Instinct MI325X 256GB HBM3E")?.name).toBe("mi325x");
+  expect(acceleratorOf("H200-NVL-141GB(PCIe)")?.name).toBe("h200-nvl");
+  expect(acceleratorOf("TPU-v7(Ironwood)")?.name).toBe("tpu-v7");
+  expect(unknownAccelerator("unknown (32 ranks)")).toBe("missing: gpu");
 });
 
 test("a line that is no measurement is named by file and line", () => {

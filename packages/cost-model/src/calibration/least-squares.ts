@@ -87,7 +87,7 @@ function termOf(op: Operator): [string, Term["set"], number] {
     return ["grouped", (c, grouped) => ({ ...c, grouped }), 1];
   }
   if (op.kind === "gemm" || op.kind === "grouped-gemm") {
-    return op.form.startsWith("fp8") || op.form.startsWith("fp4")
+    return /^(fp8|int8|fp4)/.test(op.form)
       ? ["quantised", (c, quantised) => ({ ...c, quantised }), 1]
       : ["matrix", (c, matrix) => ({ ...c, matrix }), 1];
   }

@@ -101,6 +101,7 @@ const elementBytes: readonly (readonly [string, Bytes])[] = [
   ["bf16", 2],
   ["fp16", 2],
   ["fp8", 1],
+  ["int8", 1],
   ["fp4", 0.5],
 ];
 

@@ -31,6 +31,7 @@ export interface InferenceMemory {
 /** Of a weight in a lower format. */
 const formatBytesOf: Readonly<Record<NonNullable<Plan["matrixPrecision"]>, Bytes>> = {
   fp8: 1,
+  int8: 1,
   fp4: 0.5,
 };
 

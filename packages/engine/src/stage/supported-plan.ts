@@ -50,7 +50,7 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
     ],
     [
       `matrixPrecision ${plan.matrixPrecision}`,
-      plan.matrixPrecision === "fp4",
+      plan.matrixPrecision !== undefined && plan.matrixPrecision !== "fp8",
       "matrixPrecision fp8, or none",
     ],
     [`dropout ${plan.dropout}`, plan.dropout !== 0, "dropout 0"],

@@ -144,7 +144,9 @@ function refuseValues(run: ResolvedRun, refuse: Refuse): void {
   if (plan.recompute === "operators" || plan.recompute === "rematerialise") {
     refuse("plan.recompute", plan.recompute, "only selective and full");
   }
-  if (plan.matrixPrecision === "fp4") refuse("plan.matrixPrecision", "fp4", "only fp8");
+  if (plan.matrixPrecision !== undefined && plan.matrixPrecision !== "fp8") {
+    refuse("plan.matrixPrecision", plan.matrixPrecision, "only fp8");
+  }
   if (plan.flashVersion !== undefined) {
     refuse("plan.flashVersion", plan.flashVersion, "the installed kernels decide");
   }

@@ -97,7 +97,9 @@ function modelOf({ model, plan }: ResolvedRun, refuse: Refuse): unknown {
     (key) => fingerprint(presetModel(flavors[key]!)) === fingerprint(model),
   );
   const converters = plan.matrixPrecision === "fp8" ? ["float8"] : undefined;
-  if (plan.matrixPrecision === "fp4") refuse("plan.matrixPrecision", "fp4", "only fp8");
+  if (plan.matrixPrecision !== undefined && plan.matrixPrecision !== "fp8") {
+    refuse("plan.matrixPrecision", plan.matrixPrecision, "only fp8");
+  }
   if (flavor === undefined) {
     refuse("model", model.name, `only ${Object.values(flavors).join(", ")}; add a flavor in code`);
     return present({ converters });

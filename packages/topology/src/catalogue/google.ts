@@ -30,7 +30,7 @@ export const google: readonly Accelerator[] = [
   row(
     "tpu-v5p",
     "tpu-v5p",
-    { bf16: 459, int8: 918 },
+    { bf16: 459, fp8: 459, int8: 918 },
     { memory: 95, bandwidth: 2765, l2: 128, units: 2, scaleUp: 600, tdp: 450, idle: 120 },
     "Google Cloud TPU v5p documentation (1200 GB/s of ICI, both directions); shared memory is an assumption: the v5e's; power is not published: both figures are assumptions",
     "tpu",
@@ -38,9 +38,9 @@ export const google: readonly Accelerator[] = [
   row(
     "tpu-v6e",
     "tpu-v6e",
-    { bf16: 918, int8: 1836 },
+    { bf16: 918, fp8: 918, int8: 1836 },
     { memory: 32, bandwidth: 1638, l2: 128, units: 1, scaleUp: 400, tdp: 300, idle: 90 },
-    "Google Cloud TPU v6e (Trillium) documentation (800 GB/s of ICI, both directions, over four links); shared memory is an assumption: the v5e's; power is not published: both figures are assumptions",
+    "Google Cloud TPU v6e (Trillium) documentation (800 GB/s of ICI, both directions, over four links; 8-bit floats at the rate of bf16); shared memory is an assumption: the v5e's; power is not published: both figures are assumptions",
     "tpu",
   ),
   row(
