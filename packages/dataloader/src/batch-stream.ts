@@ -5,6 +5,7 @@
  */
 import { TriremeError } from "@trireme/core";
 import type { Batch } from "./loader.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 
 /** Something that makes batches, one at a time: a thread, a process, or a loader right here. */
 export interface BatchWorker {
@@ -43,6 +44,8 @@ export async function* streamBatches(
   }
   if (!Number.isSafeInteger(from) || from < 0)
     throw new TriremeError("STREAM", `first step ${from} is not a non-negative integer`);
+  if (!(steps === Infinity || (Number.isSafeInteger(steps) && steps >= 0)))
+    throw new TriremeError("STREAM", `steps ${steps} is not a count`);
 
   const pool = new WorkerPool(start, count, attempts);
   const made = new Map<number, Promise<Batch>>();
@@ -82,19 +85,21 @@ class WorkerPool {
 
   async batch(step: number): Promise<Batch> {
     for (let attempt = 1; ; attempt++) {
-      const worker = (await this.#take()) ?? this.#start();
+      let worker = await this.#take();
       if (this.#closed) {
-        worker.close();
+        worker?.close();
         throw new TriremeError("STREAM", `the stream ended before step ${step} was made`);
       }
-      this.#busy.add(worker);
       try {
+        // One that does not even start has failed the step like one that dies.
+        worker ??= this.#start();
+        this.#busy.add(worker);
         const batch = await worker.batch(step);
         this.#give(worker);
         return batch;
       } catch (cause) {
-        worker.close();
-        this.#busy.delete(worker);
+        worker?.close();
+        if (worker !== undefined) this.#busy.delete(worker);
         this.#give(undefined);
         if (attempt >= this.#attempts || this.#closed) {
           const reason = cause instanceof Error ? cause.message : String(cause);
@@ -125,20 +130,4 @@ class WorkerPool {
     else if (next === undefined) this.#free.push(worker);
     else next(worker);
   }
-}
-
-/** The promise, or the signal's reason should that come first. Leaves no listener behind. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(asError(signal.reason));
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort);
-    const forget = (): void => signal.removeEventListener("abort", abort);
-    promise.then(resolve, reject).finally(forget);
-  });
-}
-
-function asError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error(String(reason));
 }

@@ -48,6 +48,7 @@ export function blend(options: BlendOptions): Blend {
   if (sizes !== undefined && sizes.length !== weights.length) {
     throw new TriremeError("BLEND", `${sizes.length} sizes for ${weights.length} weights`);
   }
+  checkSizes("BLEND", sizes);
   const sources = new Int32Array(length);
   const positions = new Float64Array(length);
   const taken = new Float64Array(weights.length);
@@ -145,4 +146,16 @@ function cut(
   length: number,
 ): Blend {
   return { sources: sources.slice(0, length), positions: positions.slice(0, length), taken };
+}
+
+/** Throws unless each size is a count, or Infinity for a source without an end. */
+export function checkSizes(code: string, sizes: readonly number[] | undefined): void {
+  const odd = sizes?.findIndex(
+    (size) => !((Number.isInteger(size) && size >= 0) || size === Infinity),
+  );
+  if (sizes === undefined || odd === undefined || odd === -1) return;
+  throw new TriremeError(
+    code,
+    `source ${odd} has ${sizes[odd]} samples; use a count, or Infinity for one without an end`,
+  );
 }

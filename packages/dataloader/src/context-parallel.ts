@@ -19,8 +19,11 @@ export function zigzagChunks(length: number, cp: number, rank: number): readonly
   if (!Number.isInteger(rank) || rank < 0 || rank >= cp) {
     throw new TriremeError("CONTEXT", `context-parallel rank ${rank} is outside 0..${cp - 1}`);
   }
+  if (!Number.isSafeInteger(length) || length < 0) {
+    throw new TriremeError("CONTEXT", `a sequence of ${length} tokens; use a count`);
+  }
   if (cp === 1) return [{ start: 0, end: length }];
-  if (!Number.isSafeInteger(length) || length < 0 || length % (2 * cp) !== 0) {
+  if (length % (2 * cp) !== 0) {
     const nearest = Math.max(1, Math.ceil(length / (2 * cp))) * 2 * cp;
     throw new TriremeError(
       "CONTEXT",
@@ -39,6 +42,10 @@ export function zigzagChunks(length: number, cp: number, rank: number): readonly
  * parallelism each rank's share of cp must divide over the tensor-parallel ranks as well.
  */
 export function requiredMultiple(o: { cp: number; tp: number; sequenceParallel: boolean }): number {
+  for (const [name, value] of Object.entries({ cp: o.cp, tp: o.tp })) {
+    if (!Number.isInteger(value) || value < 1)
+      throw new TriremeError("CONTEXT", `${name} ${value} is not a positive integer`);
+  }
   const chunks = o.cp > 1 ? 2 * o.cp : 1;
   if (!o.sequenceParallel || o.tp === 1) return chunks;
   // length / cp must be a multiple of tp, and of 2 where there are two chunks of it.

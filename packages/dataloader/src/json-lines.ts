@@ -1,4 +1,5 @@
 /** JSON Lines: one JSON value a line, read from bytes that may come in pieces of any size. */
+import { TriremeError } from "@trireme/core";
 import { FormatError } from "./format-error.ts";
 import { firstInvalidUtf8 } from "./utf8.ts";
 
@@ -46,11 +47,27 @@ export function textField(name: string, { line, value }: JsonLine, field: string
   throw new FormatError(name, undefined, `line ${line} has no text under ${JSON.stringify(field)}`);
 }
 
-/** The bytes of values as JSON Lines. */
+/**
+ * The bytes of values as JSON Lines.
+ * @throws TriremeError "FORMAT" on a value that JSON does not have, such as undefined or a bigint.
+ */
 export function encodeJsonLines(values: Iterable<unknown>): Uint8Array<ArrayBuffer> {
-  let text = "";
-  for (const value of values) text += `${JSON.stringify(value)}\n`;
-  return new TextEncoder().encode(text);
+  const encoder = new TextEncoder();
+  const lines: Uint8Array[] = [];
+  for (const value of values) lines.push(encoder.encode(`${jsonOf(value, lines.length)}\n`));
+  return joined(lines);
+}
+
+function jsonOf(value: unknown, at: number): string {
+  let reason = `${typeof value} is no value of JSON`;
+  try {
+    // Its type does not say so, but what JSON does not have gives undefined.
+    const text: string | undefined = JSON.stringify(value);
+    if (text !== undefined) return text;
+  } catch (cause) {
+    reason = cause instanceof Error ? cause.message : String(cause);
+  }
+  throw new TriremeError("FORMAT", `value ${at} of JSON Lines: ${reason}`);
 }
 
 function parseLine(name: string, bytes: Uint8Array, line: number, offset: number): unknown {
@@ -68,8 +85,7 @@ function parseLine(name: string, bytes: Uint8Array, line: number, offset: number
   }
 }
 
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  if (parts.length === 1) return parts[0]!;
+function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
   for (const part of parts) {

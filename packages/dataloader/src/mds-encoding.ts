@@ -55,11 +55,12 @@ const variable: Readonly<Record<string, MdsCodec>> = {
   ),
   str_int: textCodec(
     (value) => String(integer("str_int", value)),
-    (text) => exact(BigInt(text)),
+    (text) =>
+      /^[+-]?\d+$/.test(text) ? exact(BigInt(text)) : unreadable("an integer", "str_int", text),
   ),
   str_float: textCodec(
-    (value) => (typeof value === "number" ? pythonFloat(value) : refuse("str_float", value)),
-    Number,
+    (value) => (typeof value === "number" ? floatText(value) : refuse("str_float", value)),
+    floatOf,
   ),
   str_decimal: textCodec(
     (value) => (typeof value === "string" ? value : refuse("str_decimal", value)),
@@ -72,7 +73,7 @@ export function mdsCodec(encoding: string): MdsCodec {
   const [name = "", ...details] = encoding.split(":");
   if (name === "ndarray") return arrayCodec(details);
   // A quality or the like says how a writer made the bytes; a reader needs no more than the name.
-  const codec = variable[name];
+  const codec = Object.hasOwn(variable, name) ? variable[name] : undefined;
   if (codec !== undefined) return codec;
   if (isScalar(name)) return scalarCodec(name);
   if (name === "pkl") {
@@ -180,4 +181,28 @@ function refuse(encoding: string, value: unknown): never {
   const shown =
     typeof value === "bigint" ? `${value}` : (JSON.stringify(value)?.slice(0, 40) ?? typeof value);
   throw new TriremeError("FORMAT", `${shown} is no value for a column of encoding ${encoding}`);
+}
+
+/** A float as Python's `str` has it: not as its `json`, which writes NaN and Infinity. */
+function floatText(value: number): string {
+  if (Number.isNaN(value)) return "nan";
+  if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+  return pythonFloat(value);
+}
+
+/** What Python's `float` reads: digits, or the words for what is none, in letters of either case. */
+function floatOf(text: string): number {
+  const [, sign = "", word] = /^([+-]?)(nan|inf|infinity)$/i.exec(text) ?? [];
+  if (word?.toLowerCase() === "nan") return NaN;
+  if (word !== undefined) return sign === "-" ? -Infinity : Infinity;
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text))
+    return unreadable("a number", "str_float", text);
+  return Number(text);
+}
+
+function unreadable(what: string, encoding: string, text: string): never {
+  throw new TriremeError(
+    "FORMAT",
+    `${JSON.stringify(text.slice(0, 40))} is not ${what}, as a column of encoding ${encoding} has it`,
+  );
 }

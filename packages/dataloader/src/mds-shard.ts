@@ -154,6 +154,15 @@ export function decodeMdsShard(name: string, bytes: Uint8Array, columns: MdsColu
     );
   }
   const codecs = columns.encodings.map(mdsCodec);
+  codecs.forEach(({ size }, i) => {
+    const listed = columns.sizes[i] ?? null;
+    if (size === undefined || listed === size) return;
+    throw new FormatError(
+      name,
+      undefined,
+      `column ${columns.names[i]} of encoding ${columns.encodings[i]} has ${size} bytes, but its columns say ${listed ?? "that they vary"}`,
+    );
+  });
   return {
     length,
     sample(i) {

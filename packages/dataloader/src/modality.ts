@@ -52,6 +52,14 @@ export function partTokens(part: Part, shapes: EncoderShapes): PartTokens {
       );
     }
   }
+  for (const [name, value] of Object.entries(shapes)) {
+    if (!(value > 0 && value < Infinity)) {
+      throw new TriremeError(
+        "MODALITY",
+        `an encoder with ${name} ${value}; its shapes are finite and above 0`,
+      );
+    }
+  }
   switch (part.kind) {
     case "text":
       return { encoder: 0, backbone: part.tokens };

@@ -51,8 +51,8 @@ export interface PackingOptions {
 /** Packs documents. Deterministic; O(n log n) in the number of documents. */
 export function pack(options: PackingOptions): Packing {
   const { lengths, capacity, method, long = "split" } = options;
-  if (!Number.isInteger(capacity) || capacity < 1 || capacity > 0xffffffff) {
-    throw new TriremeError("PACKING", `a row of ${capacity} tokens; use an integer in 1..2^32-1`);
+  if (!Number.isInteger(capacity) || capacity < 1 || capacity > 0x7fffffff) {
+    throw new TriremeError("PACKING", `a row of ${capacity} tokens; use an integer in 1..2^31-1`);
   }
   for (let d = 0; d < lengths.length; d++) {
     const length = lengths[d]!;

@@ -71,6 +71,12 @@ export function epochsFor(tokensPerEpoch: number, sequence: number, samples: num
   if (!Number.isSafeInteger(tokensPerEpoch) || tokensPerEpoch < 1) {
     throw new TriremeError("SAMPLE_INDEX", `an epoch of ${tokensPerEpoch} tokens gives no samples`);
   }
+  if (!Number.isSafeInteger(sequence) || sequence < 1) {
+    throw new TriremeError("SAMPLE_INDEX", `sequence ${sequence} is not a positive integer`);
+  }
+  if (!Number.isSafeInteger(samples) || samples < 0) {
+    throw new TriremeError("SAMPLE_INDEX", `${samples} samples; use a count`);
+  }
   const needed = samples * sequence + 1;
   if (!Number.isSafeInteger(needed)) {
     throw new TriremeError(

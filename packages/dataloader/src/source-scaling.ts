@@ -39,10 +39,12 @@ export function scaleSources(options: ScalingOptions): Scaling {
   const { sources, weights, samplesPerSecond, headroom = 1.2 } = options;
   if (weights.length !== sources.length)
     throw new TriremeError("SCALING", `${weights.length} weights for ${sources.length} sources`);
-  if (!(samplesPerSecond >= 0) || !(headroom >= 1)) {
+  if (
+    !(samplesPerSecond >= 0 && samplesPerSecond < Infinity && headroom >= 1 && headroom < Infinity)
+  ) {
     throw new TriremeError(
       "SCALING",
-      `${samplesPerSecond} samples/s with a headroom of ${headroom}; use at least 0 and at least 1`,
+      `${samplesPerSecond} samples/s with a headroom of ${headroom}; use finite numbers of at least 0 and at least 1`,
     );
   }
   const loaders = new Int32Array(sources.length);
@@ -52,8 +54,17 @@ export function scaleSources(options: ScalingOptions): Scaling {
     const weight = weights[s]!;
     if (!(weight >= 0 && weight <= 1))
       throw new TriremeError("SCALING", `source ${s} has weight ${weight}; weights lie in 0..1`);
+    if (!(secondsPerSample > 0 && secondsPerSample < Infinity && bytesPerLoader >= 0)) {
+      throw new TriremeError(
+        "SCALING",
+        `source ${s} takes ${secondsPerSample} s a sample and ${bytesPerLoader} bytes a loader; use more than 0 and at least 0`,
+      );
+    }
     if (weight === 0) return;
-    loaders[s] = Math.max(1, Math.ceil(samplesPerSecond * weight * secondsPerSample * headroom));
+    const wanted = Math.max(1, Math.ceil(samplesPerSecond * weight * secondsPerSample * headroom));
+    if (wanted > 0x7fffffff)
+      throw new TriremeError("SCALING", `source ${s} would need ${wanted} loaders; at most 2^31-1`);
+    loaders[s] = wanted;
     // The mixture flows as fast as its slowest source lets it.
     capacity = Math.min(capacity, loaders[s] / (secondsPerSample * weight));
     memory += loaders[s] * bytesPerLoader;

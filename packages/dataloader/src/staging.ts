@@ -18,7 +18,7 @@ export interface StagingOptions {
   readonly hostBandwidth: BytesPerSecond;
   /** What a host's own disk reads. */
   readonly localBandwidth: BytesPerSecond;
-  /** Room on a host's own disk. */
+  /** Room on a host's own disk; 0 without one. */
   readonly localCapacity: Bytes;
   /** What a host reads while it trains at full speed. */
   readonly demand: BytesPerSecond;
@@ -49,7 +49,8 @@ export interface StagingPlan {
 export function stagingPlan(options: StagingOptions): StagingPlan {
   const { sharded = false, ...numbers } = options;
   for (const [name, value] of Object.entries(numbers)) {
-    if (!(value > 0)) throw new TriremeError("STAGING", `${name} ${value} is not positive`);
+    const least = name === "localCapacity" ? value >= 0 : value > 0;
+    if (!least) throw new TriremeError("STAGING", `${name} ${value} is not positive`);
   }
   const {
     dataset,
@@ -97,7 +98,8 @@ export interface WorkerMeasurement {
 /**
  * The number of workers to try next: doubled while training waits for more than `tolerance` of its time
  * and the last doubling helped, else the fewest seen that are good enough. The same number as the last
- * says that the search is over. `limit` is the cores there are for loaders.
+ * says that the search is over; so does a number that was measured before, as it was gone back to.
+ * `limit` is the cores there are for loaders.
  */
 export function nextWorkers(
   measured: readonly WorkerMeasurement[],
@@ -106,6 +108,15 @@ export function nextWorkers(
 ): number {
   if (!Number.isInteger(limit) || limit < 1)
     throw new TriremeError("STAGING", `limit ${limit} is not a positive integer`);
+  const odd = measured.find(
+    ({ workers, waiting }) => !(Number.isInteger(workers) && workers >= 1 && waiting >= 0),
+  );
+  if (odd !== undefined) {
+    throw new TriremeError(
+      "STAGING",
+      `${odd.workers} workers with ${odd.waiting} of the time waiting; use a positive integer and a share`,
+    );
+  }
   const last = measured.at(-1);
   if (last === undefined) return 1;
   const enough = measured
@@ -117,5 +128,6 @@ export function nextWorkers(
   const stalled =
     before !== undefined && last.workers > before.workers && last.waiting > 0.9 * before.waiting;
   if (stalled) return before.workers;
+  if (measured.slice(0, -1).some(({ workers }) => workers === last.workers)) return last.workers;
   return Math.min(limit, 2 * last.workers);
 }

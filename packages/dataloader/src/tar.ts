@@ -56,7 +56,9 @@ export function* readTar(reader: ByteReader): Generator<TarEntry> {
         break;
       default:
         if (type === "0" || type === "\0" || type === "7") {
-          yield { name: long.path ?? nameOf(head), offset, size };
+          const name = long.path ?? nameOf(head);
+          // Archives older than ustar know directories by the slash at the end alone.
+          if (!(type === "\0" && name.endsWith("/"))) yield { name, offset, size };
         }
         long = {};
     }
@@ -133,9 +135,10 @@ function paxRecords(
     const key = new TextDecoder().decode(record.subarray(0, equals));
     const value = new TextDecoder().decode(record.subarray(equals + 1));
     if (key === "path") found.path = value;
-    if (key === "size") found.size = Number(value);
+    if (key === "size") found.size = /^\d+$/.test(value) ? Number(value) : NaN;
     at += length;
   }
+  // A negative one would lead back to this header, for ever.
   if (found.size !== undefined && !Number.isSafeInteger(found.size)) {
     throw new FormatError(reader.name, offset, "the extended header has a size that is no count");
   }

@@ -72,6 +72,12 @@ export function encodeWebDataset(samples: Iterable<WebSampleData>): Uint8Array<A
     if (seen.has(key))
       throw new TriremeError("FORMAT", `two samples have the key ${JSON.stringify(key)}`);
     seen.add(key);
+    if (Object.keys(parts).length === 0) {
+      throw new TriremeError(
+        "FORMAT",
+        `sample ${JSON.stringify(key)} has no part; an archive holds files, so it would be lost`,
+      );
+    }
     for (const [part, data] of Object.entries(parts)) {
       if (!/^[^/.][^/]*$/.test(part) || part !== part.toLowerCase()) {
         throw new TriremeError(

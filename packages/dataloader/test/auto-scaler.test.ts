@@ -3,6 +3,7 @@ import {
   type AutoScalerOptions,
   autoScale,
   partitionSources,
+  scaleSources,
   startScaler,
 } from "@trireme/dataloader";
 import { expect, test } from "vitest";
@@ -118,4 +119,33 @@ test("loaders of one source go to different processes, and memory is a limit", (
   expect(() => partitionSources({ loaders: [-1], processes: 1 })).toThrow(
     "source 0 has -1 loaders",
   );
+});
+
+test("profiles and rates that are none are refused: NaN loaders would be none", () => {
+  const profile = { secondsPerSample: 1, bytesPerLoader: 1 };
+  const scale = (change: object, samplesPerSecond = 1) =>
+    scaleSources({ sources: [{ ...profile, ...change }], weights: [1], samplesPerSecond });
+  for (const secondsPerSample of [NaN, 0, -1, Infinity])
+    expect(() => scale({ secondsPerSample })).toThrow(`source 0 takes ${secondsPerSample} s`);
+  expect(() => scale({ bytesPerLoader: NaN })).toThrow("NaN bytes a loader");
+  expect(() => scale({}, Infinity)).toThrow("Infinity samples/s");
+  expect(() => scale({}, 1e12)).toThrow("source 0 would need 1200000000000 loaders");
+});
+
+test("loaders that no longer fit a process's memory move, and odd numbers are refused", () => {
+  const before = { processesOf: [[0], [0]], loads: Float64Array.of(2, 0), started: 0 };
+  const o = { loaders: [1, 1], processes: 2, bytes: [6, 6], bytesPerProcess: 10, before };
+  // Not for their work, of which a process may have any amount here.
+  expect(partitionSources({ ...o, tolerance: 9 }).processesOf).toEqual([[0], [1]]);
+  expect(() => partitionSources({ ...o, tolerance: NaN })).toThrow("tolerance NaN");
+  expect(() => partitionSources({ ...o, loads: [1, NaN] })).toThrow("source 1 has loads NaN");
+  expect(() => partitionSources({ ...o, bytes: [1, -1] })).toThrow("source 1 has bytes -1");
+});
+
+test("thousands of sources are dealt in well under a second", () => {
+  const start = process.cpuUsage().user;
+  const { processesOf } = partitionSources({ loaders: Array<number>(3000).fill(1), processes: 64 });
+  // Counted anew for every comparison it took 5 s.
+  expect((process.cpuUsage().user - start) / 1e6).toBeLessThan(1);
+  expect(processesOf.every(({ length }) => length === 1)).toBe(true);
 });

@@ -147,3 +147,36 @@ test("counts that make no sense are refused", async () => {
   await expect(take(streamBatches({ ...good, prefetch: 0.5 }), 1)).rejects.toThrow("prefetch 0.5");
   await expect(take(streamBatches({ ...good, from: -1 }), 1)).rejects.toThrow("first step -1");
 });
+
+test("a worker that does not even start counts as one that died", async () => {
+  let starts = 0;
+  const start = (): BatchWorker => {
+    if (starts++ % 2 === 0) throw new Error("no thread to be had");
+    return { batch: async (step) => loader(1, 1).batch(step), close: () => undefined };
+  };
+  const stream = streamBatches({ start, workers: 1, from: 0, steps: 2, prefetch: 2 });
+  expect((await take(stream, 2)).map(({ step }) => step)).toEqual([0, 1]);
+  const never = (): BatchWorker => {
+    throw new Error("no thread to be had");
+  };
+  await expect(
+    take(streamBatches({ start: never, workers: 2, from: 0, prefetch: 2 }), 1),
+  ).rejects.toThrow("step 0 failed 3 times: no thread to be had");
+});
+
+test("a number of steps that is no count is refused, not taken for none", async () => {
+  for (const steps of [NaN, -1, 1.5]) {
+    await expect(
+      take(
+        streamBatches({
+          start: flakyWorkers(loader(1, 1), 0, 0).start,
+          workers: 1,
+          from: 0,
+          prefetch: 1,
+          steps,
+        }),
+        1,
+      ),
+    ).rejects.toThrow(`steps ${steps} is not a count`);
+  }
+});

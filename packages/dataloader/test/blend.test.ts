@@ -96,3 +96,14 @@ test("weights and sizes that make no sense are refused", () => {
   expect(() => blend({ weights: [1], length: 1, sizes: [1, 2] })).toThrow("2 sizes for 1 weights");
   expect(() => exhaustiveBlend([1.5])).toThrow("not counts");
 });
+
+test("sizes that are no counts are refused: a source of NaN samples would never end", () => {
+  for (const size of [NaN, -3, 1.5]) {
+    expect(() => blend({ weights: [1, 1], length: 4, sizes: [size, 9] })).toThrow(
+      `source 0 has ${size} samples; use a count, or Infinity`,
+    );
+  }
+  expect(blend({ weights: [1, 1], length: 4, sizes: [Infinity, 2] }).taken).toEqual(
+    Float64Array.of(2, 2),
+  );
+});

@@ -144,6 +144,8 @@ test("what is no tokenizer is refused by what is wrong with it", async () => {
   await expect(tiktokenTokenizer({ ranks: "YQ== 0", pattern: "(" })).rejects.toThrow(
     "pattern or ranks that tiktoken refuses",
   );
+  const few = await tiktokenTokenizer({ ranks: "YQ== 0\nYg== 1", pattern: "." });
+  expect(() => few.encode("abc")).toThrow("the ranks have no token for byte 0x63");
   const tokenizer = await tiktokenEncoding("gpt2");
   for (const id of [50_257, -1, 1.5, NaN]) {
     expect(() => tokenizer.decode([0, id])).toThrow(`token ${id} at 1: ids are 0..50256`);

@@ -197,3 +197,14 @@ describe("a shuffle of shards", () => {
     expect(bad({ epoch: 0.5 })).toThrow("epoch 0.5 is not a count");
   });
 });
+
+it("names a node, rank or place that there is not, instead of giving it another's sample", () => {
+  const o = { samples: 10, canonicalNodes: 2, nodes: 2, ranksPerNode: 2, batch: 2 };
+  for (const initialNodes of [undefined, 4]) {
+    const p = canonicalPartition({ ...o, ...(initialNodes === undefined ? {} : { initialNodes }) });
+    expect(() => p.sample(0, 2, 0, 0)).toThrow("node 2 is outside 0..1");
+    expect(() => p.sample(0, 0, -1, 0)).toThrow("rank -1 is outside 0..1");
+    expect(() => p.sample(0, 0, 0, 0.5)).toThrow("place 0.5 is outside 0..1");
+    expect(() => p.sample(NaN, 0, 0, 0)).toThrow("step NaN");
+  }
+});

@@ -36,3 +36,14 @@ test("the multiple a length must have", () => {
   expect(requiredMultiple({ cp: 4, tp: 3, sequenceParallel: true })).toBe(24);
   expect(requiredMultiple({ cp: 1, tp: 3, sequenceParallel: true })).toBe(3);
 });
+
+test("lengths and degrees that are none are refused", () => {
+  for (const length of [NaN, -1, 1.5]) {
+    for (const cp of [1, 2])
+      expect(() => zigzagChunks(length, cp, 0)).toThrow(`a sequence of ${length} tokens`);
+  }
+  expect(() => requiredMultiple({ cp: 0, tp: 1, sequenceParallel: true })).toThrow(
+    "cp 0 is not a positive integer",
+  );
+  expect(() => requiredMultiple({ cp: 2, tp: NaN, sequenceParallel: false })).toThrow("tp NaN");
+});

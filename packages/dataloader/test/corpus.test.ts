@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -75,5 +75,18 @@ test("what is missing, unknown or without texts is refused by its path", async (
   await writeFile(at("bad.txt.gz"), gzipSync(Uint8Array.of(0x61, 0xff)));
   await expect(textsOf(await readCorpus([at("bad.txt.gz")]))).rejects.toThrow(
     "bad.txt.gz: not UTF-8 text: byte 0xff at offset 1",
+  );
+});
+
+test("a link to nowhere is passed over where it is not known as text, and named where it is", async () => {
+  const path = join(directory, "links");
+  await mkdir(path);
+  await writeFile(join(path, "a.txt"), "text");
+  await symlink("/nowhere", join(path, "b.md"));
+  expect((await readCorpus([path])).files).toEqual([join(path, "a.txt")]);
+  await symlink("/nowhere", join(path, "c.txt"));
+  await expect(readCorpus([path])).rejects.toThrow("c.txt: no such file or directory");
+  await expect(readCorpus([join(path, "a.txt", "b")])).rejects.toThrow(
+    "a part of the path is not a directory",
   );
 });

@@ -1,7 +1,9 @@
+import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
+import { loadProgram, placeTree } from "@trireme/dataloader";
 import { type SourceSpec, startHostLoader } from "@trireme/dataloader/node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { common, plannerOf, writeSources } from "./host-loader-fixture.ts";
+import { common, globalBatch, names, plannerOf, writeSources } from "./host-loader-fixture.ts";
 
 let directory = "";
 let sources: SourceSpec[] = [];
@@ -100,4 +102,77 @@ test("a source that hangs or fails is named with its host", async () => {
       sources: [...sources.slice(0, 2), { name: "large", prefix: join(directory, "none") }],
     }),
   ).rejects.toThrow("none.bin: no such file");
+});
+
+const alone = { dp: 1, cp: 1, tp: 1, microbatches: 1, method: "order" } as const;
+
+test("options that are none are refused in a line", async () => {
+  const planner = plannerOf(alone);
+  const start = (change: object) => startHostLoader({ ...common, planner, sources, ...change });
+  const odd: [object, string][] = [
+    [{ ranks: [] }, "no ranks: a host without any needs no loader"],
+    [{ steps: 1.5 }, "steps 1.5 is not a count"],
+    [{ seed: NaN }, "seed NaN is not a safe integer"],
+    [{ actors: "threads" }, 'actors "threads"; use thread, process, inline'],
+    [{ slotBytes: NaN }, "slotBytes NaN hold nothing"],
+    [{ sourceHosts: 2, shadows: [0.5] }, "a shadow for source host 0.5"],
+  ];
+  for (const [change, message] of odd) await expect(start(change)).rejects.toThrow(message);
+});
+
+test("a host whose ranks are all passed their data by others ends at once instead of planning for ever", async () => {
+  const tree = placeTree([
+    { name: "tp", size: 2, data: "same" },
+    { name: "dp", size: 1, data: "distinct" },
+  ]);
+  const planner = loadProgram({ tree, sources: names, globalBatch }).broadcastAt("tp").plan();
+  const loader = await startHostLoader({
+    ...common,
+    planner,
+    sources,
+    actors: "inline",
+    ranks: [1],
+  });
+  await loader.done;
+  expect(() => loader.feed(1)).toThrow("rank 1 gets its data from rank 0");
+  loader.close();
+});
+
+test("a loader is reshaped by one call at a time, and not after it was closed", async () => {
+  const [planner, two] = [plannerOf(alone), plannerOf({ ...alone, dp: 2 })];
+  const loader = await startHostLoader({ ...common, planner, sources, actors: "inline" });
+  await loader.batches(0).next();
+  const first = loader.reshape(1, { planner: two });
+  await expect(loader.reshape(1, { planner })).rejects.toThrow(
+    "is being reshaped; await that first",
+  );
+  await first;
+  expect((await loader.batches(1).next()).value!.step).toBe(1);
+  const closing = loader.reshape(1, { planner });
+  loader.close();
+  await expect(closing).rejects.toThrow("closed meanwhile");
+  await loader.done;
+});
+
+test("loaders in this thread let go of their files when they are closed", async () => {
+  const openFiles = (): number =>
+    readdirSync("/proc/self/fd").filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`).startsWith(directory);
+      } catch {
+        return false;
+      }
+    }).length;
+  const before = openFiles();
+  const loader = await startHostLoader({
+    ...common,
+    planner: plannerOf(alone),
+    sources,
+    actors: "inline",
+  });
+  await loader.batches(0).next();
+  expect(openFiles()).toBe(before + sources.length);
+  loader.close();
+  await new Promise((done) => setTimeout(done, 0));
+  expect(openFiles()).toBe(before);
 });

@@ -114,3 +114,11 @@ test("compressed files far larger than a piece are read whole, and may be left e
     for await (const { text } of readJsonLinesDocuments(path)) if (text === "line 3") break;
   }
 });
+
+test("what JSON does not have is refused with its place, not written as a word", () => {
+  expect(() => encodeJsonLines([1, undefined])).toThrow(
+    "value 1 of JSON Lines: undefined is no value of JSON",
+  );
+  expect(() => encodeJsonLines([() => 1])).toThrow("value 0 of JSON Lines: function is no value");
+  expect(() => encodeJsonLines([1n])).toThrow("value 0 of JSON Lines: ");
+});

@@ -224,3 +224,11 @@ test("a program that does not fit its tree is refused with what would", () => {
   const plan = planner.decide(planner.draw(planner.start()), lengths(16, 1));
   expect(() => membersOf(plan, 4, 0)).toThrow("the plan has 4 shares of 2");
 });
+
+test("a mixture that does not fit its sources is refused with the program, not at the first step", () => {
+  const program = loadProgram({ tree: placeTree([]), sources: ["a", "b"], globalBatch: 2 });
+  expect(() => program.mix({ schedule: [{ step: 0, weights: [1] }] }).plan()).toThrow(
+    "1 weights for 2 sources",
+  );
+  expect(() => program.mix({ schedule: [] }).plan()).toThrow("a curriculum without points");
+});

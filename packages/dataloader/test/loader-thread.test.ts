@@ -65,3 +65,22 @@ test("what is wrong with the files is told by the first batch", async () => {
   good.kill();
   await expect(good.batch(2)).rejects.toThrow("a loader thread ended");
 });
+
+test("a thread that does not answer is ended when its time is up, and a stream goes on with others", async () => {
+  const prefixes = [join(directory, "a"), join(directory, "b")];
+  expect(() => startLoaderThread({ ...shape, prefixes, deadline: NaN })).toThrow("deadline NaN s");
+  // A microsecond is over before any thread has started.
+  const late = startLoaderThread({ ...shape, prefixes, deadline: 1e-6 });
+  await expect(late.batch(3)).rejects.toThrow(
+    "a loader thread has not made step 3 within 0.000001 s",
+  );
+  await expect(late.batch(3)).rejects.toThrow("has not made step 3");
+  let started = 0;
+  const start = (): LoaderThread =>
+    startLoaderThread({ ...shape, prefixes, ...(started++ === 0 ? { deadline: 1e-6 } : {}) });
+  const stream = streamBatches({ start, workers: 1, from: 0, steps: 1, prefetch: 1 });
+  for await (const { step, tokens: got } of stream) {
+    expect(got).toEqual(expected.batch(step).tokens);
+  }
+  expect(started).toBe(2);
+});

@@ -91,3 +91,13 @@ test("rows of several modalities keep both limits and every sample", () => {
     "rows of 0 tokens",
   );
 });
+
+test("lengths, times and limits that are none are refused", () => {
+  const o = { lengths: [5, 4], ranks: 2, costOf: (tokens: number) => tokens };
+  expect(() => longShort({ ...o, lengths: [5, NaN] })).toThrow("sample 1 has NaN tokens");
+  expect(() => longShort({ ...o, costOf: () => NaN })).toThrow(
+    "cost of sample 0 with 5 tokens is NaN",
+  );
+  expect(() => longShort({ ...o, exchangeOf: () => -1 })).toThrow("exchange of sample 0");
+  expect(() => longShort({ ...o, maxTokens: NaN })).toThrow("maxTokens NaN");
+});

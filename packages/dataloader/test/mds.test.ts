@@ -258,3 +258,64 @@ test("values that a column cannot hold are refused with the column", () => {
   expect(() => mdsColumns({ c: "strr" })).toThrow("did you mean str?");
   expect(() => encodeMdsSample(mdsColumns({ c: "str" }), {})).toThrow('no column "c"');
 });
+
+test("an encoding is known by its own name, not by what every object has", () => {
+  for (const name of ["constructor", "toString", "__proto__"])
+    expect(() => mdsColumns({ c: name })).toThrow(`column encoding "${name}" is not known`);
+});
+
+test("numbers as text are read as Python writes them, and nothing else is", () => {
+  const shardOf = (text: string) => {
+    const only = mdsColumns({ c: "str" });
+    const options = { sizeLimit: null, compression: null, hashes: [] };
+    return encodeMdsShard(only, options, [encodeMdsSample(only, { c: text })]);
+  };
+  const read = (encoding: string, text: string) =>
+    decodeMdsShard("s", shardOf(text), mdsColumns({ c: encoding })).sample(0)["c"];
+  const floats: [string, number][] = [
+    ["inf", Infinity],
+    ["-inf", -Infinity],
+    ["nan", NaN],
+    ["1e-07", 1e-7],
+    ["3.0", 3],
+  ];
+  for (const [text, value] of floats) {
+    expect(read("str_float", text)).toBe(value);
+    expect(encodeMdsSample(mdsColumns({ c: "str_float" }), { c: value })).toEqual(
+      encodeMdsSample(mdsColumns({ c: "str" }), { c: text }),
+    );
+  }
+  for (const text of ["", "zz", "0x10", "1_0"]) {
+    expect(() => read("str_float", text)).toThrow(`${JSON.stringify(text)} is not a number`);
+    expect(() => read("str_int", text)).toThrow(`${JSON.stringify(text)} is not an integer`);
+  }
+  expect(read("str_int", "-12")).toBe(-12);
+});
+
+test("an index that gives a column another width than its encoding has is refused", () => {
+  const only = mdsColumns({ a: "int64" });
+  const options = { sizeLimit: null, compression: null, hashes: [] };
+  const shard = encodeMdsShard(only, options, [encodeMdsSample(only, { a: 2 ** 40 })]);
+  // Two halves of one number would be read as two numbers.
+  const halves = { names: ["a", "b"], encodings: ["int64", "int64"], sizes: [4, 4] };
+  expect(() => decodeMdsShard("s", shard, halves)).toThrow(
+    "column a of encoding int64 has 8 bytes, but its columns say 4",
+  );
+});
+
+test("a dataset is not written over another, whose shards would be read in its place", async () => {
+  const path = join(directory, "taken");
+  await writeMdsDirectory(path, [{ a: 1 }], { columns: { a: "int" } });
+  await expect(
+    writeMdsDirectory(path, [{ a: 2 }], { columns: { a: "int" }, compression: "gz" }),
+  ).rejects.toThrow("taken: has files already; give an empty or a new directory");
+  expect((await (await openMdsDirectory(path)).shard(0)).sample(0)).toEqual({ a: 1 });
+});
+
+test("limits and hashes that are none are refused before anything is written", async () => {
+  const write = (options: object) =>
+    writeMdsDirectory(join(directory, "odd"), [{ a: 1 }], { columns: { a: "int" }, ...options });
+  for (const sizeLimit of [NaN, 0, -1])
+    await expect(write({ sizeLimit })).rejects.toThrow(`sizeLimit ${sizeLimit}`);
+  await expect(write({ hashes: ["md6"] })).rejects.toThrow("hash md6 is not known here");
+});

@@ -1,4 +1,5 @@
-import { appendFile, mkdtemp, rm, truncate } from "node:fs/promises";
+import { appendFile, mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -50,7 +51,9 @@ test("a missing file, a data file of another size and one that shrinks are refus
   );
   files.close();
   await rm(`${prefix}.idx`);
-  await expect(openMegatronFiles(prefix)).rejects.toThrow("short.idx: cannot be read");
+  await expect(openMegatronFiles(prefix)).rejects.toThrow(
+    /short\.idx: no such file, but .*short\.bin is there/,
+  );
 });
 
 test("a file reader reads anywhere", async () => {
@@ -61,4 +64,25 @@ test("a file reader reads anywhere", async () => {
   reader.read(1, into);
   expect([...into]).toEqual([0, 2, 0]);
   reader.close();
+});
+
+test("what is no regular file is refused, and a closed one reads no other's bytes", async () => {
+  expect(() => openFileReader(directory)).toThrow("is a directory; give a file");
+  const socket = join(directory, "socket");
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(socket, done));
+  expect(() => openFileReader(socket)).toThrow("is no regular file; give a file");
+  server.close();
+  const [first, second] = [join(directory, "first"), join(directory, "second")];
+  await writeFile(first, "aaaa");
+  await writeFile(second, "bbbb");
+  const closed = openFileReader(first);
+  closed.close();
+  const open = openFileReader(second);
+  closed.close();
+  const bytes = new Uint8Array(4);
+  expect(() => closed.read(0, bytes)).toThrow("first: closed");
+  open.read(0, bytes);
+  expect(Buffer.from(bytes).toString()).toBe("bbbb");
+  open.close();
 });

@@ -111,3 +111,12 @@ test("steps beyond 2^31 survive a frame", () => {
   encodeFrame(batch, frame);
   expect(decodeFrame(frame)).toEqual(batch);
 });
+
+test("a row has more segments than a call takes arguments", () => {
+  const lengths = new Array<number>(150_000).fill(1);
+  const { microbatches } = constructShare(planOf(lengths, 1), 0, () => Int32Array.of(1), {
+    sequence: 150_000,
+    method: "concatenate",
+  });
+  expect(microbatches[0]!.boundaries.length).toBe(150_001);
+});

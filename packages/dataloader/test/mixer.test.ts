@@ -84,3 +84,8 @@ test("positions beyond 2^31 are exact", () => {
   expect([...positions]).toEqual([far, far + 1]);
   expect(next.taken).toEqual([far + 2]);
 });
+
+test("sizes that are no counts are refused", () => {
+  const options = { schedule: [{ step: 0, weights: [1] }], sizes: [NaN] };
+  expect(() => drawMix(options, startMix(1), 0, 1)).toThrow("source 0 has NaN samples");
+});

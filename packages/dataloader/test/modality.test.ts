@@ -50,3 +50,17 @@ test("encoders attend within a part, the backbone over all of a sample", () => {
   expect(sampleWork([video], shapes, costs).encoder).toBe(2 * 4 ** 2);
   expect(sampleWork([], shapes, costs)).toEqual({ encoder: 0, backbone: 0, tokens: 0 });
 });
+
+test("encoders whose shapes are none are refused: a patch of 0 pixels would be endless tokens", () => {
+  for (const change of [
+    { patch: 0 },
+    { merge: NaN },
+    { audioFrames: -1 },
+    { audioMerge: Infinity },
+  ]) {
+    const [[name, value] = []] = Object.entries(change);
+    expect(() =>
+      partTokens({ kind: "image", width: 8, height: 8 }, { ...shapes, ...change }),
+    ).toThrow(`an encoder with ${name} ${value}`);
+  }
+});

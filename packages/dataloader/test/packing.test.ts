@@ -161,3 +161,9 @@ test("every token but the first of a document is a label exactly once, however r
     ),
   );
 });
+
+test("a row has no more tokens than its positions count in 32 bits", () => {
+  expect(() => pack({ lengths: [1], capacity: 2 ** 31, method: "best-fit" })).toThrow(
+    "a row of 2147483648 tokens; use an integer in 1..2^31-1",
+  );
+});

@@ -142,3 +142,18 @@ test("a row without a text, an id out of range and an unknown column are refused
     "column b has 0 rows, column a has 1",
   );
 });
+
+test("row groups without rows, which would be written for ever, and columns of two kinds are refused", async () => {
+  for (const rowGroup of [0, -1, NaN, 0.5]) {
+    await expect(encodeParquet({ text: ["a"] }, { rowGroup })).rejects.toThrow(
+      `row groups of ${rowGroup} rows`,
+    );
+  }
+  const mixed: unknown = { text: ["a", 3] };
+  await expect(encodeParquet(mixed as Record<string, string[]>)).rejects.toThrow(
+    "row 1 of column text has number; the column holds texts",
+  );
+  await expect(encodeParquet({ ids: [[1], [2, 2 ** 31]] })).rejects.toThrow(
+    "row 1 of column ids has 2147483648 at 1; the column holds lists of ids in 0..2^31-1",
+  );
+});

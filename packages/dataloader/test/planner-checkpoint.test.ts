@@ -54,4 +54,11 @@ test("a damaged state is refused, not read on from somewhere", () => {
   expect(damage({ mix: { ...good.mix, taken: [5, 4] } })).toThrow("damaged");
   expect(damage({ mix: { ...good.mix, due: [0, null] } })).toThrow("damaged");
   expect(() => restoreMultiSource({ ...stored, planner: undefined }, identity)).toThrow("damaged");
+  expect(damage({ mix: undefined })).toThrow("damaged");
+  expect(damage({ mix: { ...good.mix, since: undefined } })).toThrow("damaged");
+  expect(damage({ mix: { ...good.mix, since: 9 } })).toThrow("damaged");
+  expect(damage({ mix: { ...good.mix, taken: [4.5, 3.5] } })).toThrow("damaged");
+  expect(() =>
+    restoreMultiSource({ ...stored, snapshots: { b: { position: "3" } } }, identity),
+  ).toThrow('the snapshot of source b is at position "3"');
 });

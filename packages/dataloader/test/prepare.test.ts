@@ -10,7 +10,7 @@ import {
   truncate,
   writeFile,
 } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Document, byteTokenizer, characterTokenizer, tokenize } from "@trireme/dataloader";
@@ -215,4 +215,40 @@ test("a tokenizer of one's own works on the calling thread, and is refused on ot
     'tokenizer kind "own" is not known',
   );
   await expect(prepareTokens({ ...options, prefix, workers: -1 })).rejects.toThrow("workers -1");
+});
+
+test("a signal does not wait for a document that does not come", async () => {
+  const prefix = join(directory, "waiting");
+  const stop = new AbortController();
+  async function* endless(): AsyncGenerator<Document> {
+    yield documents[1]!;
+    await new Promise(() => undefined);
+  }
+  const tokenizer = byteTokenizer();
+  const running = prepareTokens({ documents: endless(), tokenizer, prefix, signal: stop.signal });
+  setTimeout(() => stop.abort(new Error("enough")), 20);
+  await expect(running).rejects.toThrow("enough");
+});
+
+test("two runs of one preparation are told apart, and a dead one's lock is taken over", async () => {
+  const prefix = join(directory, "twice");
+  const o = { documents, tokenizer: byteTokenizer(), prefix, workers: 0 };
+  const [first, second] = await Promise.allSettled([prepareTokens(o), prepareTokens(o)]);
+  expect(first.status).toBe("fulfilled");
+  expect(second).toMatchObject({ reason: { code: "PREPARE" } });
+  expect(String(second.status === "rejected" && second.reason)).toContain(
+    `process ${process.pid} of ${hostname()} is preparing it`,
+  );
+  expect((await readdir(directory)).filter((name) => name.startsWith("twice.partial"))).toEqual([]);
+  await writeFile(`${prefix}.partial.lock`, `99999999 ${hostname()}`);
+  await prepareTokens(o);
+});
+
+test("a flush size that is none is refused: nothing would reach the disk", async () => {
+  const o = { documents, tokenizer: byteTokenizer(), prefix: join(directory, "odd"), workers: 0 };
+  for (const flushBytes of [NaN, 0, -1]) {
+    await expect(prepareTokens({ ...o, flushBytes })).rejects.toThrow(
+      `flushBytes ${flushBytes} is not positive`,
+    );
+  }
 });

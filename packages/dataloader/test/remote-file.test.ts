@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { fetchFile } from "@trireme/dataloader/node";
@@ -121,4 +121,53 @@ test("content that is not what was wanted is removed", async () => {
     `sha256 is ${sha256}, not ${wrong}, as it came from`,
   );
   expect(await readdir(join(path, ".."))).toEqual([]);
+});
+
+test("calls for one file at once bring it once, whole", async () => {
+  const path = fresh();
+  const all = await Promise.all(Array.from({ length: 5 }, () => fetchFile({ url, path, sha256 })));
+  expect(all.filter(({ cached }) => !cached).length).toBe(1);
+  expect(requests.length).toBe(1);
+  expect(await readdir(join(path, ".."))).toEqual(["data.bin"]);
+});
+
+test("a process that ended is not waited for, one that lives is, and no longer than told", async () => {
+  const path = fresh();
+  await mkdir(join(path, ".."), { recursive: true });
+  // No process has this number: it is above the largest that Linux gives.
+  await writeFile(`${path}.partial.lock`, `99999999 ${hostname()}`);
+  expect((await fetchFile({ url, path, sha256 })).cached).toBe(false);
+  const held = fresh();
+  await mkdir(join(held, ".."), { recursive: true });
+  await writeFile(`${held}.partial.lock`, `${process.ppid} ${hostname()}`);
+  await expect(fetchFile({ url, path: held, deadline: 0.2 })).rejects.toThrow(
+    `process ${process.ppid} of ${hostname()} has not brought it within 0.2 s`,
+  );
+  const stopped = AbortSignal.timeout(50);
+  await expect(fetchFile({ url, path: held, signal: stopped })).rejects.toThrow("timeout");
+});
+
+test("a directory is no file that is there already", async () => {
+  await expect(fetchFile({ url, path: directory })).rejects.toThrow(
+    "is a directory or no regular file",
+  );
+});
+
+test("patience without an end is patience, and numbers that are none are refused", async () => {
+  const slowly = async (_: string, { signal }: RequestInit): Promise<Response> => {
+    await new Promise((done) => setTimeout(done, 20));
+    signal?.throwIfAborted();
+    return new Response("abc");
+  };
+  const endless = { silence: Infinity, deadline: Infinity, attempts: 1 };
+  expect((await fetchFile({ url, path: fresh(), fetch: slowly, ...endless })).bytes).toBe(3);
+  for (const odd of [{ attempts: NaN }, { attempts: 0 }, { silence: NaN }, { deadline: -1 }]) {
+    const [[name, value] = []] = Object.entries(odd);
+    await expect(fetchFile({ url, path: fresh(), fetch: slowly, ...odd })).rejects.toThrow(
+      `${name} ${value}`,
+    );
+  }
+  await expect(fetchFile({ url, path: fresh(), fetch: slowly, pause: NaN })).rejects.toThrow(
+    "pause NaN s; use 0 or more",
+  );
 });

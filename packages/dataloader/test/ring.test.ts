@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -122,3 +122,29 @@ test("folders of processes that are gone are swept, those of the living are left
   removeRunDirectory(mine);
   expect(readdirSync(base).length).toBe(2);
 });
+
+test("a reader whose signal was aborted is told so though a frame is there, and deadlines are numbers", async () => {
+  const ring = openRing(createSharedRing(shape));
+  ring.write(1, (frame) => frame.fill(7));
+  const stopped = AbortSignal.abort(new Error("enough"));
+  await expect(nextFrame(ring, 0, 1, stopped)).rejects.toThrow("enough");
+  expect(ring.taken(0)).toBe(0);
+  for (const seconds of [NaN, 0, -1])
+    await expect(nextFrame(ring, 0, seconds)).rejects.toThrow(`a deadline of ${seconds} s`);
+});
+
+test.runIf(process.getuid?.() === 0 && process.seteuid !== undefined)(
+  "another user's folder of a process that is gone keeps nobody from starting",
+  () => {
+    const base = temporary();
+    chmodSync(base, 0o1777);
+    mkdirSync(join(base, "trireme-loader-99999999-theirs", "rings"), { recursive: true });
+    process.seteuid!(65_534);
+    try {
+      expect(readdirSync(base)).toContain("trireme-loader-99999999-theirs");
+      removeRunDirectory(createRunDirectory(base));
+    } finally {
+      process.seteuid!(0);
+    }
+  },
+);

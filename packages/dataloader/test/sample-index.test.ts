@@ -122,3 +122,9 @@ test("shuffled documents are whole, each once, in an order of the key's", () => 
     ),
   );
 });
+
+test("epochs are counted of counts alone", () => {
+  expect(() => epochsFor(10, 0, 5)).toThrow("sequence 0 is not a positive integer");
+  for (const samples of [-5, NaN, 0.5])
+    expect(() => epochsFor(10, 2, samples)).toThrow(`${samples} samples; use a count`);
+});

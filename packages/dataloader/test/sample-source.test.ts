@@ -114,3 +114,27 @@ test("what is released is gone, and a stream without samples says so", async () 
   );
   await expect(after.read(5)).rejects.toThrow("stream none has no samples");
 });
+
+test("a read that fails is tried again where the stream stood, not taken for the end of the epoch", async () => {
+  let failures = 2;
+  const source = sequentialSamples<number>({
+    fingerprint: "flaky",
+    *open(cursor) {
+      for (let i = cursor ?? 0; i < 5; i++) {
+        if (i === 2 && failures-- > 0) throw new Error("the disk is away");
+        yield { tokens: Int32Array.of(i), next: i + 1 };
+      }
+    },
+  });
+  const seen: unknown[] = [];
+  for (let position = 0; position < 6;) {
+    try {
+      seen.push((await source.read(position))[0]);
+      position++;
+    } catch (error) {
+      seen.push(String(error));
+    }
+  }
+  const away = "Error: the disk is away";
+  expect(seen).toEqual([0, 1, away, away, 2, 3, 4, 0]);
+});

@@ -37,3 +37,7 @@ test("two shadows bring the published 1.08x under failures that cost 8 per cent"
   const loader = { recovery: 96, takeover: 0.1, failureRate: 1 / 2400, bytes: 1 };
   expect(planShadows([loader, loader], 2).speedup).toBeCloseTo(1.08, 3);
 });
+
+test("time that batches last is a number", () => {
+  expect(() => planShadows([], 0, NaN)).toThrow("batches made ahead for NaN s");
+});

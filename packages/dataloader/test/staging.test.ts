@@ -62,3 +62,25 @@ test("workers are doubled until training no longer waits, or until more do not h
   expect(search((workers) => 1 / workers, 6)).toEqual([1, 2, 4, 6, 6]);
   expect(() => nextWorkers([], 0)).toThrow("limit 0");
 });
+
+test("hosts without a disk read from shared storage", () => {
+  expect(stagingPlan({ ...base, localCapacity: 0 })).toMatchObject({
+    copy: false,
+    localTime: Infinity,
+  });
+  expect(() => stagingPlan({ ...base, localCapacity: -1 })).toThrow("localCapacity -1");
+});
+
+test("a caller who measures what is asked comes to an end, where a step back was the answer too", () => {
+  const measured: { workers: number; waiting: number }[] = [];
+  let last = 0;
+  for (let tries = 0; tries < 20; tries++) {
+    const next = nextWorkers(measured, 16);
+    if (next === last) break;
+    last = next;
+    measured.push({ workers: next, waiting: next === 1 ? 0.5 : 0.49 });
+  }
+  expect(measured.map(({ workers }) => workers)).toEqual([1, 2, 1]);
+  expect(() => nextWorkers([{ workers: 0, waiting: 0.5 }], 4)).toThrow("0 workers");
+  expect(() => nextWorkers([{ workers: 1, waiting: NaN }], 4)).toThrow("NaN of the time waiting");
+});

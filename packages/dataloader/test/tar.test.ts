@@ -144,12 +144,46 @@ test("samples that are apart, parts that come twice and keys that do not fit are
     "x.tar at byte 1024: sample 1 comes twice, or its files are apart",
   );
   expect(read("1.txt", "1.TXT")).toThrow("sample 1 has two files .txt");
-  expect(() => encodeWebDataset([{ key: "a.b", parts: {} }])).toThrow("without a dot");
+  expect(() => encodeWebDataset([{ key: "a.b", parts: { txt: bytes("") } }])).toThrow(
+    "without a dot",
+  );
   expect(() =>
     encodeWebDataset([
-      { key: "a", parts: {} },
-      { key: "a", parts: {} },
+      { key: "a", parts: { txt: bytes("") } },
+      { key: "a", parts: { txt: bytes("") } },
     ]),
   ).toThrow("two samples have the key");
   expect(() => encodeWebDataset([{ key: "a", parts: { TXT: bytes("") } }])).toThrow("lower case");
+});
+
+test("an extended header whose size would lead back to it is refused, not followed for ever", () => {
+  const tar = encodeTar([{ name: "é", data: new Uint8Array(3) }]);
+  const record = bytes("14 size=-1024\n");
+  const broken = tar.slice();
+  broken.fill(0, 512, 1024);
+  broken.set(record, 512);
+  broken.set(bytes(record.length.toString(8).padStart(11, "0")), 124);
+  broken.fill(0x20, 148, 156);
+  const sum = broken.subarray(0, 512).reduce((total, byte) => total + byte, 0);
+  broken.set(bytes(`${sum.toString(8).padStart(6, "0")}\0 `), 148);
+  expect(() => filesOf(broken)).toThrow(
+    "at byte 512: the extended header has a size that is no count",
+  );
+});
+
+test("a directory of an archive older than ustar is no file", () => {
+  const tar = encodeTar([
+    { name: "folder/", data: new Uint8Array(0) },
+    { name: "f", data: bytes("x") },
+  ]);
+  // Type NUL, as version 7 wrote it: one "0" less in the sum.
+  tar[156] = 0;
+  tar.fill(0x20, 148, 156);
+  const sum = tar.subarray(0, 512).reduce((total, byte) => total + byte, 0);
+  tar.set(bytes(`${sum.toString(8).padStart(6, "0")}\0 `), 148);
+  expect(filesOf(tar)).toEqual([["f", bytes("x")]]);
+});
+
+test("a sample without parts is refused, as an archive would lose it", () => {
+  expect(() => encodeWebDataset([{ key: "a", parts: {} }])).toThrow('sample "a" has no part');
 });

@@ -36,6 +36,7 @@ export interface CanonicalPartition {
   /**
    * Sample that a rank reads at a place of its batch of a step; −1 is padding. At the end of an epoch
    * that does not divide, some samples are repeated.
+   * @throws TriremeError "RANGE" for a node, rank or place that there is not.
    */
   sample(step: number, node: number, rank: number, place: number): number;
   /** The worker of each rank that makes the batch of a step: they take turns. */
@@ -54,8 +55,31 @@ export function canonicalPartition(options: CanonicalPartitionOptions): Canonica
   if (!Number.isSafeInteger(skip) || skip < 0)
     throw new TriremeError("PARTITION", `skip ${skip} is not a count of samples`);
   const fits = divides(nodes, canonicalNodes);
-  if (initialNodes === undefined || fits) return dealt(options, nodes, batch);
+  const order =
+    initialNodes === undefined || fits
+      ? dealt(options, nodes, batch)
+      : relaxed(options, initialNodes);
+  return {
+    ...order,
+    sample(step, node, rank, place) {
+      if (!Number.isSafeInteger(step) || step < 0)
+        throw new TriremeError("RANGE", `step ${step} is not a non-negative integer`);
+      within("node", node, nodes);
+      within("rank", rank, ranksPerNode);
+      within("place", place, batch);
+      return order.sample(step, node, rank, place);
+    },
+  };
+}
 
+function within(name: string, value: number, count: number): void {
+  if (Number.isInteger(value) && value >= 0 && value < count) return;
+  throw new TriremeError("RANGE", `${name} ${value} is outside 0..${count - 1}`);
+}
+
+/** The order of a run that began on `initialNodes`, cut for the nodes of now. */
+function relaxed(options: CanonicalPartitionOptions, initialNodes: number): CanonicalPartition {
+  const { nodes, ranksPerNode, batch } = options;
   const globalBatch = nodes * ranksPerNode * batch;
   const ranks = initialNodes * ranksPerNode;
   if (globalBatch % ranks !== 0) {

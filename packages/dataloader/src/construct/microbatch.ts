@@ -98,7 +98,8 @@ function constructMicrobatch(
     labels.set(row.labels, r * sequence);
     positions.set(row.positions, r * sequence);
     lossMask.set(row.lossMask, r * sequence);
-    boundaries.push(...row.boundaries);
+    // One by one: a row may have more segments than a call takes arguments.
+    for (const boundary of row.boundaries) boundaries.push(boundary);
     boundaryEnds[r] = boundaries.length;
   }
   return {

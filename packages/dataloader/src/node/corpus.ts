@@ -7,7 +7,7 @@ import type { Document } from "../document.ts";
 import { readPieces } from "./file-pieces.ts";
 import { openFileReader } from "./file-reader.ts";
 import { readJsonLinesDocuments } from "./json-lines-file.ts";
-import { readDocument, textDocument } from "./text-documents.ts";
+import { readDocument, reading, textDocument } from "./text-documents.ts";
 
 /** How documents are found in files that have more than texts. */
 export interface CorpusOptions {
@@ -52,21 +52,18 @@ export async function readCorpus(
   const { field = "text" } = options;
   const found: { readonly path: string; readonly size: number; readonly read: Read }[] = [];
   for (const path of paths) {
-    const info = await stat(path).catch((cause: unknown) => {
-      throw new TriremeError("DATA", `${path}: no such file or directory`, { cause });
-    });
+    const info = await reading(path, stat(path));
     const before = found.length;
-    const inside = info.isDirectory() ? await readdir(path) : [];
+    const inside = info.isDirectory() ? await reading(path, readdir(path)) : [];
     const files = info.isDirectory()
       ? inside.sort((a, b) => (a < b ? -1 : 1)).map((name) => join(path, name))
       : [path];
     for (const file of files) {
       const format = formats.find(({ ending }) => ending.test(file));
-      const { size, isFile } = await stat(file).then((at) => ({
-        size: at.size,
-        isFile: at.isFile(),
-      }));
-      if (format !== undefined && isFile) found.push({ path: file, size, read: format.read });
+      // What is not known as text may be anything, also a link to nowhere.
+      const at = format === undefined ? undefined : await reading(file, stat(file));
+      if (format !== undefined && at?.isFile() === true)
+        found.push({ path: file, size: at.size, read: format.read });
       else if (!info.isDirectory())
         throw new TriremeError("DATA", `${path}: not known as text; give ${endings}`);
     }

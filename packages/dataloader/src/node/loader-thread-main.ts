@@ -6,7 +6,10 @@ import { concatenateSources } from "../token-source.ts";
 import type { LoaderThreadOptions, LoaderThreadReply } from "./loader-thread.ts";
 import { openMegatronFiles } from "./megatron-files.ts";
 
-async function open({ prefixes, ...options }: LoaderThreadOptions): Promise<Loader> {
+async function open({
+  prefixes,
+  ...options
+}: Omit<LoaderThreadOptions, "deadline">): Promise<Loader> {
   const files = await Promise.all(prefixes.map((prefix) => openMegatronFiles(prefix)));
   return createLoader({
     ...options,
@@ -14,7 +17,7 @@ async function open({ prefixes, ...options }: LoaderThreadOptions): Promise<Load
   });
 }
 
-const options: LoaderThreadOptions = workerData;
+const options: Omit<LoaderThreadOptions, "deadline"> = workerData;
 const loader = open(options);
 // The first batch tells; it must not be an unhandled rejection before.
 loader.catch(() => undefined);

@@ -1,5 +1,5 @@
 /** Loaders on threads of their own: batches of Megatron files, made beside the training loop. */
-import { TriremeError } from "@trireme/core";
+import { type Seconds, TriremeError } from "@trireme/core";
 import type { BatchWorker } from "../batch-stream.ts";
 import type { Batch, LoaderOptions } from "../loader.ts";
 import { startThread } from "./thread.ts";
@@ -8,6 +8,11 @@ import { startThread } from "./thread.ts";
 export interface LoaderThreadOptions extends Omit<LoaderOptions, "dataset"> {
   /** Megatron datasets, `<prefix>.bin` and `<prefix>.idx` each, read one after the other. */
   readonly prefixes: readonly string[];
+  /**
+   * Time for a batch, the first with the opening of the files; a thread that takes longer is ended, as
+   * one whose disk hangs. Default 600.
+   */
+  readonly deadline?: Seconds;
 }
 
 /** What a thread answers. */
@@ -23,7 +28,10 @@ export interface LoaderThread extends BatchWorker {
 
 /** Starts a thread. It opens its files by itself; what is wrong with them rejects the first batch. */
 export function startLoaderThread(options: LoaderThreadOptions): LoaderThread {
-  const worker = startThread("loader-thread", options);
+  const { deadline = 600, ...loading } = options;
+  if (!(deadline > 0))
+    throw new TriremeError("LOADER_THREAD", `deadline ${deadline} s is not positive`);
+  const worker = startThread("loader-thread", loading);
   let waiting: { resolve: (batch: Batch) => void; reject: (error: Error) => void } | undefined;
   let gone: Error | undefined;
   const end = (error: Error): void => {
@@ -52,12 +60,28 @@ export function startLoaderThread(options: LoaderThreadOptions): LoaderThread {
           new TriremeError("LOADER_THREAD", "a loader thread makes one batch at a time"),
         );
       }
+      let late: NodeJS.Timeout | undefined;
       return new Promise<Batch>((resolve, reject) => {
         waiting = { resolve, reject };
+        late = setTimeout(
+          () => {
+            end(
+              new TriremeError(
+                "LOADER_THREAD",
+                `a loader thread has not made step ${step} within ${deadline} s`,
+              ),
+            );
+            stop();
+          },
+          Math.min(1000 * deadline, 2 ** 31 - 1),
+        );
         // Held while someone waits for it.
         worker.ref();
         worker.postMessage(step);
-      }).finally(() => worker.unref());
+      }).finally(() => {
+        clearTimeout(late);
+        worker.unref();
+      });
     },
     close: stop,
     kill: stop,

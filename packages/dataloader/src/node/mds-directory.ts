@@ -1,6 +1,6 @@
 /** An MDS dataset on disk: its index, and its shards one at a time, decompressed and checked. */
 import { createHash, getHashes } from "node:crypto";
-import { access, mkdir, readFile, writeFile } from "node:fs/promises";
+import { access, mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { TriremeError } from "@trireme/core";
 import { FormatError } from "../format-error.ts";
@@ -103,7 +103,10 @@ export interface MdsWriteOptions {
   readonly hashes?: readonly string[];
 }
 
-/** Writes samples as an MDS dataset into a directory, which is made. */
+/**
+ * Writes samples as an MDS dataset into a directory, which is made.
+ * @throws TriremeError "DATA" where the directory has files already, as the reference refuses it.
+ */
 export async function writeMdsDirectory(
   directory: string,
   samples: Iterable<MdsSample> | AsyncIterable<MdsSample>,
@@ -111,10 +114,22 @@ export async function writeMdsDirectory(
 ): Promise<readonly MdsShardInfo[]> {
   const columns = mdsColumns(options.columns);
   const { sizeLimit = 2 ** 26, compression = null, hashes = [] } = options;
+  if (sizeLimit !== null && !(sizeLimit > 0))
+    throw new TriremeError("FORMAT", `sizeLimit ${sizeLimit} is not positive; null is no limit`);
+  const strange = hashes.find((name) => !getHashes().includes(name));
+  if (strange !== undefined)
+    throw new TriremeError("FORMAT", `hash ${strange} is not known here; use sha256`);
   const packer = compression === null ? undefined : mdsCompression(compression);
   const description = { sizeLimit, compression, hashes };
   const fixed = 8 + mdsDescription(columns, description).length;
   await mkdir(directory, { recursive: true });
+  // A raw shard of another dataset would be read before a compressed one of this.
+  if ((await readdir(directory)).length > 0) {
+    throw new TriremeError(
+      "DATA",
+      `${directory}: has files already; give an empty or a new directory`,
+    );
+  }
 
   const shards: MdsShardInfo[] = [];
   let held: Uint8Array[] = [];

@@ -1,11 +1,12 @@
 /** Megatron's pair of files on disk. */
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { TriremeError } from "@trireme/core";
+import { readBytes } from "../byte-reader.ts";
 import { type MegatronIndex, decodeMegatronIndex, encodeMegatronIndex } from "../megatron-index.ts";
 import type { TokenDataset } from "../token-dataset.ts";
 import { type TokenSource, megatronSource } from "../token-source.ts";
 import { encodeTokens, tokenTypeFor } from "../token-type.ts";
-import { openFileReader } from "./file-reader.ts";
+import { type FileReader, openFileReader } from "./file-reader.ts";
 import { openRemoteFileReader } from "./remote/blocking-reader.ts";
 import type { RemoteObject } from "./remote/remote-object.ts";
 import { type RemoteReaderOptions, openRemote } from "./remote/remote-reader.ts";
@@ -21,16 +22,27 @@ export interface MegatronFiles {
 export async function openMegatronFiles(prefix: string): Promise<MegatronFiles> {
   const data = openFileReader(`${prefix}.bin`);
   try {
-    const bytes = await readFile(`${prefix}.idx`).catch((cause: unknown) => {
-      throw new TriremeError("DATA", `${prefix}.idx: cannot be read, but ${prefix}.bin is there`, {
-        cause,
-      });
-    });
-    const index = decodeMegatronIndex(`${prefix}.idx`, bytes, data.size);
+    const index = decodeMegatronIndex(`${prefix}.idx`, indexBytes(prefix), data.size);
     return { index, source: megatronSource(index, data), close: () => data.close() };
   } catch (error) {
     data.close();
     throw error;
+  }
+}
+
+/** All of an index; a hundred million documents are 2 GiB, more than a file is read at once. */
+function indexBytes(prefix: string): Uint8Array {
+  let index: FileReader;
+  try {
+    index = openFileReader(`${prefix}.idx`);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new TriremeError("DATA", `${reason}, but ${prefix}.bin is there`, { cause });
+  }
+  try {
+    return readBytes(index, 0, index.size);
+  } finally {
+    index.close();
   }
 }
 
@@ -45,8 +57,11 @@ export async function openRemoteMegatronFiles(
 ): Promise<MegatronFiles> {
   const opened = await openRemote(index, options);
   const bytes = new Uint8Array(opened.size);
-  await opened.read(0, bytes);
-  opened.close();
+  try {
+    await opened.read(0, bytes);
+  } finally {
+    opened.close();
+  }
   const reader = await openRemoteFileReader(data, options);
   try {
     const decoded = decodeMegatronIndex(index.name, bytes, reader.size);

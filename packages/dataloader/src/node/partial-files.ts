@@ -7,6 +7,7 @@ import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from "no
 import { TriremeError } from "@trireme/core";
 import { encodeMegatronIndex } from "../megatron-index.ts";
 import type { TokenType } from "../token-type.ts";
+import { tryLock, unlock } from "./process-lock.ts";
 import type { PrepareProgress } from "./prepare.ts";
 
 /** What the note says. */
@@ -41,6 +42,16 @@ export class PartialFiles {
 
   /** Those of a stopped run, cut to what counts, or new ones. */
   static async open(prefix: string, settings: string): Promise<PartialFiles> {
+    await lock(prefix);
+    try {
+      return await PartialFiles.#open(prefix, settings);
+    } catch (cause) {
+      await unlock(lockOf(prefix));
+      throw cause;
+    }
+  }
+
+  static async #open(prefix: string, settings: string): Promise<PartialFiles> {
     const stored = await readNote(prefix, settings);
     if (stored.finished) {
       const lengths = await openAppending(`${prefix}.partial.lengths`);
@@ -104,6 +115,7 @@ export class PartialFiles {
   async close(): Promise<void> {
     await this.#tokens?.close();
     await this.#lengths.close();
+    await unlock(lockOf(this.#prefix));
   }
 
   async #note(stored: Stored): Promise<void> {
@@ -112,6 +124,25 @@ export class PartialFiles {
     await writeFile(`${path}.tmp`, JSON.stringify(stored), { flush: true });
     await rename(`${path}.tmp`, path);
   }
+}
+
+/** Keeps two runs from writing the same files: each would append to what the other counts. */
+async function lock(prefix: string): Promise<void> {
+  const path = lockOf(prefix);
+  const holder = await tryLock(path).catch((cause: unknown) => {
+    throw new TriremeError("PREPARE", `${path}: cannot be written; does its directory exist?`, {
+      cause,
+    });
+  });
+  if (holder === undefined) return;
+  throw new TriremeError(
+    "PREPARE",
+    `${prefix}: process ${holder.pid} of ${holder.host} is preparing it; wait for it, or if it has ended remove ${path}`,
+  );
+}
+
+function lockOf(prefix: string): string {
+  return `${prefix}.partial.lock`;
 }
 
 async function readNote(prefix: string, settings: string): Promise<Stored> {

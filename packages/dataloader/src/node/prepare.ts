@@ -10,6 +10,7 @@ import type { Document } from "../document.ts";
 import { fingerprintTexts } from "../fingerprint.ts";
 import { tokenTypeFor, tokenWidth } from "../token-type.ts";
 import type { Tokenizer } from "../tokenizer.ts";
+import { unlessAborted } from "../unless-aborted.ts";
 import { PartialFiles } from "./partial-files.ts";
 import {
   type TextBatch,
@@ -70,6 +71,8 @@ export async function prepareTokens(options: PrepareOptions): Promise<PrepareRep
   if (!Number.isInteger(workers) || workers < 0) {
     throw new TriremeError("PREPARE", `workers ${workers}; use 0 or a positive integer`);
   }
+  if (!(flushBytes > 0))
+    throw new TriremeError("PREPARE", `flushBytes ${flushBytes} is not positive`);
   const vocabulary = tokenizer.vocabulary;
   if (
     endOfDocument !== undefined &&
@@ -103,7 +106,7 @@ export async function prepareTokens(options: PrepareOptions): Promise<PrepareRep
       }
     };
     for await (const batch of batches(
-      options.documents,
+      untilAborted(options.documents, signal),
       resumed,
       Math.min(batchCharacters, flushBytes / 2),
     )) {
@@ -127,6 +130,27 @@ export async function prepareTokens(options: PrepareOptions): Promise<PrepareRep
 interface NamedBatch extends TextBatch {
   readonly names: readonly string[];
   readonly characters: number;
+}
+
+/** The documents; where one does not come, the signal does not wait for it. */
+async function* untilAborted(
+  documents: Iterable<Document> | AsyncIterable<Document>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Document, void, undefined> {
+  if (signal === undefined) return yield* documents;
+  const reading = (async function* () {
+    yield* documents;
+  })();
+  try {
+    for (;;) {
+      const next = await unlessAborted(reading.next(), signal);
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    // Ends when what it waits for has come; nobody waits for that.
+    reading.return().catch(() => undefined);
+  }
 }
 
 /** Documents in batches; none has documents of both sides of `resumed`. */

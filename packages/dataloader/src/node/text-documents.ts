@@ -66,7 +66,7 @@ export function textDocument(path: string, bytes: Uint8Array): Document {
 }
 
 /** The result of a file operation, its failure as one line with the path. */
-async function reading<T>(path: string, operation: Promise<T>): Promise<T> {
+export async function reading<T>(path: string, operation: Promise<T>): Promise<T> {
   try {
     return await operation;
   } catch (cause) {

@@ -21,6 +21,8 @@ export async function encodeParquet(
     missingPeer("@trireme/dataloader/parquet", "hyparquet-writer", "0.17.0"),
   );
   const { rowGroup = 1000, compression = "snappy" } = options;
+  if (!Number.isInteger(rowGroup) || rowGroup < 1)
+    throw new TriremeError("FORMAT", `row groups of ${rowGroup} rows; use a positive integer`);
   const entries = Object.entries(columns);
   const rows = entries[0]?.[1].length ?? 0;
   const uneven = entries.find(([, values]) => values.length !== rows);
@@ -32,6 +34,7 @@ export async function encodeParquet(
       `column ${uneven[0]} has ${uneven[1].length} rows, column ${entries[0]![0]} has ${rows}`,
     );
   }
+  for (const [name, values] of entries) checkValues(name, values);
   const schema: SchemaElement[] = [
     { name: "root", num_children: entries.length },
     ...entries.flatMap(([name, values]) => (isTexts(values) ? textSchema(name) : listSchema(name))),
@@ -65,4 +68,37 @@ function listSchema(name: string): readonly SchemaElement[] {
     { name: "list", repetition_type: "REPEATED", num_children: 1 },
     { name: "element", repetition_type: "REQUIRED", type: "INT32" },
   ];
+}
+
+/** Refuses a column that is neither texts alone nor lists of ids alone, with its first odd row. */
+function checkValues(name: string, values: Values): void {
+  const texts = isTexts(values);
+  const rows: readonly unknown[] = values;
+  rows.forEach((value, row) => {
+    const odd = texts
+      ? typeof value === "string"
+        ? undefined
+        : typeof value
+      : isList(value)
+        ? firstNoId(value)
+        : typeof value;
+    if (odd === undefined) return;
+    throw new TriremeError(
+      "FORMAT",
+      `row ${row} of column ${name} has ${odd}; the column holds ${texts ? "texts" : "lists of ids in 0..2^31-1"}`,
+    );
+  });
+}
+
+function isList(value: unknown): value is ArrayLike<unknown> {
+  return typeof value === "object" && value !== null && "length" in value;
+}
+
+function firstNoId(ids: ArrayLike<unknown>): string | undefined {
+  for (let i = 0; i < ids.length; i++) {
+    const id = ids[i];
+    if (!(typeof id === "number" && Number.isInteger(id) && id >= 0 && id <= 0x7fffffff))
+      return `${String(id)} at ${i}`;
+  }
+  return undefined;
 }

@@ -39,6 +39,20 @@ export function longShort(options: LongShortOptions): LongShort {
   const { lengths, ranks, costOf, exchangeOf = () => 0, maxTokens = Infinity } = options;
   if (!Number.isInteger(ranks) || ranks < 1)
     throw new TriremeError("LONG_SHORT", `${ranks} ranks; use a positive integer`);
+  if (!(maxTokens > 0))
+    throw new TriremeError("LONG_SHORT", `maxTokens ${maxTokens} is not positive`);
+  const time = (what: string, sample: number, of: (tokens: number) => number): number => {
+    const value = of(lengths[sample]!);
+    if (value >= 0 && value < Infinity) return value;
+    throw new TriremeError(
+      "LONG_SHORT",
+      `${what} of sample ${sample} with ${lengths[sample]} tokens is ${value}; times are finite and at least 0`,
+    );
+  };
+  for (let i = 0; i < lengths.length; i++) {
+    if (!(lengths[i]! >= 0 && lengths[i]! < Infinity))
+      throw new TriremeError("LONG_SHORT", `sample ${i} has ${lengths[i]} tokens; use a count`);
+  }
   const order = Array.from({ length: lengths.length }, (_, i) => i).sort(
     (a, b) => lengths[b]! - lengths[a]! || a - b,
   );
@@ -49,12 +63,13 @@ export function longShort(options: LongShortOptions): LongShort {
       `sample ${order[0]} has ${longest} tokens; ${ranks} ranks hold ${maxTokens} each, ${maxTokens * ranks} together; use at least ${Math.ceil(longest / maxTokens)} ranks`,
     );
   }
-  const costs = order.map((sample) => costOf(lengths[sample]!));
+  const costs = order.map((sample) => time("cost", sample, costOf));
   const must = order.filter((sample) => lengths[sample]! > maxTokens).length;
   let best: LongShort | undefined;
   let cut = 0;
   for (let count = 0; count <= order.length; count++) {
-    if (count > 0) cut += costs[count - 1]! / ranks + exchangeOf(lengths[order[count - 1]!]!);
+    if (count > 0)
+      cut += costs[count - 1]! / ranks + time("exchange", order[count - 1]!, exchangeOf);
     if (count < must) continue;
     const { groupOf, loads } = balanceGreedy({ costs: costs.slice(count), groups: ranks });
     const makespan = cut + loads.reduce((a, b) => Math.max(a, b), 0);

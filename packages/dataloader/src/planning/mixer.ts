@@ -4,7 +4,7 @@
  * remember is small, three numbers a source, so that a run goes on at any step on any number of ranks.
  */
 import { TriremeError } from "@trireme/core";
-import { furthestBehind } from "../blend.ts";
+import { checkSizes, furthestBehind } from "../blend.ts";
 import { type MixturePoint, weightsAt } from "../mixture.ts";
 
 /** What a mixture remembers: plain numbers, exact after JSON. */
@@ -68,6 +68,7 @@ export function drawMix(
     throw new TriremeError("MIX", `exhausted "${exhausted}" needs the sizes of the sources`);
   if (sizes !== undefined && sizes.length !== length)
     throw new TriremeError("MIX", `${sizes.length} sizes for ${length} sources`);
+  checkSizes("MIX", sizes);
 
   const taken = [...state.taken];
   let { position, since } = state;

@@ -5,6 +5,7 @@
  */
 import { TriremeError } from "@trireme/core";
 import type { SourceSnapshot } from "../sources/sample-source.ts";
+import type { MixState } from "./mixer.ts";
 import type { PlannerState } from "./planner.ts";
 
 /** What decides which samples a step has. */
@@ -67,19 +68,33 @@ export function restoreMultiSource(
   }
   const { planner, snapshots } = state;
   const names = Object.keys(identity.sources);
-  const counts = (list: unknown): boolean =>
-    Array.isArray(list) && list.length === names.length && list.every((n) => Number.isFinite(n));
+  const listed = (list: unknown, is: (n: unknown) => boolean): boolean =>
+    Array.isArray(list) && list.length === names.length && list.every(is);
+  const isCount = (n: unknown): boolean => Number.isSafeInteger(n) && Number(n) >= 0;
+  // A file may hold anything under these names.
+  const mix: Partial<Record<keyof MixState, unknown>> = planner?.mix ?? {};
   if (
     planner === undefined ||
-    !Number.isSafeInteger(planner.step) ||
-    planner.step < 0 ||
-    planner.mix.position !== planner.step * identity.globalBatch ||
-    ![planner.mix.taken, planner.mix.due, planner.mix.weights].every(counts) ||
-    planner.mix.taken.reduce((a, b) => a + b, 0) !== planner.mix.position
+    !isCount(planner.step) ||
+    mix.position !== planner.step * identity.globalBatch ||
+    !listed(mix.taken, isCount) ||
+    !listed(mix.due, Number.isFinite) ||
+    !listed(mix.weights, Number.isFinite) ||
+    !isCount(mix.since) ||
+    planner.mix.since > planner.mix.position ||
+    planner.mix.taken.reduce((a, b) => a + b, 0) !== mix.position
   ) {
     fail(
-      `loader state is damaged: step ${JSON.stringify(planner?.step)} with ${JSON.stringify(planner?.mix?.position)} samples drawn, counted over ${names.length} sources`,
+      `loader state is damaged: step ${JSON.stringify(planner?.step)} with ${JSON.stringify(mix.position)} samples drawn, counted over ${names.length} sources`,
     );
+  }
+  for (const [name, snapshot] of Object.entries(snapshots ?? {})) {
+    const position: unknown = (snapshot as Partial<SourceSnapshot> | null)?.position;
+    if (!isCount(position)) {
+      fail(
+        `loader state is damaged: the snapshot of source ${name} is at position ${JSON.stringify(position)}`,
+      );
+    }
   }
   return { planner: planner!, snapshots: snapshots ?? {} };
 }

@@ -39,7 +39,11 @@ export interface Planner {
   decide(draw: PlannerDraw, metadata: readonly SampleMetadata[]): LoadingPlan;
 }
 
-/** The planner of a program. @throws TriremeError "LOAD_PROGRAM" where its numbers do not fit. */
+/**
+ * The planner of a program.
+ * @throws TriremeError "LOAD_PROGRAM" where its numbers do not fit, "MIX" or "MIXTURE" where its mixture
+ * does not.
+ */
 export function createPlanner(spec: LoadProgramSpec): Planner {
   const { tree, sources, globalBatch, microbatches, equalCounts } = spec;
   for (const [name, value] of Object.entries({ globalBatch, microbatches })) {
@@ -59,6 +63,8 @@ export function createPlanner(spec: LoadProgramSpec): Planner {
       `global batch ${globalBatch} is not a multiple of shares(${tree.shares})${parts}; the nearest is ${nearest}`,
     );
   }
+  // A mixture that does not fit its sources is refused now, not at the first step.
+  drawMix(spec.mix, startMix(sources.length), 0, 0);
   const deliveries = deliveriesOf(tree, new Set(spec.broadcast));
   return {
     spec,

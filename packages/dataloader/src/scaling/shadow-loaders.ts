@@ -40,6 +40,8 @@ export function planShadows(
 ): ShadowPlan {
   if (!(budget >= 0))
     throw new TriremeError("SHADOW", `a budget of ${budget} bytes; use 0 or more`);
+  if (!(buffered >= 0))
+    throw new TriremeError("SHADOW", `batches made ahead for ${buffered} s; use 0 or more`);
   const stall = (seconds: Seconds): Seconds => Math.max(0, seconds - buffered);
   const waiting = candidates.map(({ recovery, takeover, failureRate, bytes }, i) => {
     for (const [name, value] of Object.entries({ recovery, takeover, failureRate, bytes })) {

@@ -54,36 +54,69 @@ export function partitionSources(options: PartitionOptions): SourcePartition {
       throw new TriremeError("PARTITION", `source ${source} has ${count} loaders; use a count`);
     return count;
   });
-  const load = (source: number): number => options.loads?.[source] ?? 1;
-  const bytes = (source: number): number => options.bytes?.[source] ?? 0;
+  if (!(tolerance >= 0) || !(bytesPerProcess >= 0)) {
+    throw new TriremeError(
+      "PARTITION",
+      `tolerance ${tolerance}, ${bytesPerProcess} bytes a process; use numbers of at least 0`,
+    );
+  }
+  const amount = (name: string, list: ArrayLike<number> | undefined, usual: number): number[] =>
+    counts.map((_, source) => {
+      const value = list?.[source] ?? usual;
+      if (value >= 0 && value < Infinity) return value;
+      throw new TriremeError(
+        "PARTITION",
+        `source ${source} has ${name} ${value}; use a finite number of at least 0`,
+      );
+    });
+  const loadOf = amount("loads", options.loads, 1);
+  const bytesOf = amount("bytes", options.bytes, 0);
+  const load = (source: number): number => loadOf[source]!;
+  const bytes = (source: number): number => bytesOf[source]!;
   const loads = new Float64Array(processes);
   const memory = new Float64Array(processes);
+  // Loaders of each source in each process, where there are any.
+  const standing = new Map<number, number>();
+  const keyOf = (source: number, process: number): number => source * processes + process;
+  const here = (source: number, process: number): number =>
+    standing.get(keyOf(source, process)) ?? 0;
   const put = ({ source, process }: Placed, sign: 1 | -1): void => {
     loads[process]! += sign * load(source);
     memory[process]! += sign * bytes(source);
+    standing.set(keyOf(source, process), here(source, process) + sign);
   };
   const placed: Placed[] = [];
+  const have = new Int32Array(counts.length);
   counts.forEach((count, source) => {
     const kept = (before?.processesOf[source] ?? []).filter((process) => process < processes);
     // From the busiest as they stood.
     kept.sort((a, b) => (before?.loads[a] ?? 0) - (before?.loads[b] ?? 0) || a - b);
-    for (const process of kept.slice(0, count)) placed.push({ source, kept: true, process });
+    let left = count;
+    for (const process of kept) {
+      // Memory may be less than it was, or loaders larger: what no longer fits moves.
+      if (left === 0 || memory[process]! + bytes(source) > bytesPerProcess) continue;
+      const loader = { source, kept: true, process };
+      placed.push(loader);
+      put(loader, 1);
+      left--;
+    }
+    have[source] = count - left;
   });
-  for (const loader of placed) put(loader, 1);
-  const here = (source: number, process: number): number =>
-    placed.filter((loader) => loader.source === source && loader.process === process).length;
 
   const missing = new Heap<number>((a, b) => load(a) > load(b) || (load(a) === load(b) && a < b));
   counts.forEach((count, source) => {
-    const have = placed.filter((loader) => loader.source === source).length;
-    for (let k = have; k < count; k++) missing.push(source);
+    for (let k = have[source]!; k < count; k++) missing.push(source);
   });
   for (let source = missing.pop(); source !== undefined; source = missing.pop()) {
-    const wanted = source;
-    const best = Array.from(loads, (_, process) => process)
-      .filter((process) => memory[process]! + bytes(wanted) <= bytesPerProcess)
-      .sort((a, b) => here(wanted, a) - here(wanted, b) || loads[a]! - loads[b]! || a - b)[0];
-    if (best === undefined) {
+    let best = -1;
+    for (let process = 0; process < processes; process++) {
+      if (memory[process]! + bytes(source) > bytesPerProcess) continue;
+      const isBetter =
+        best < 0 ||
+        (here(source, process) - here(source, best) || loads[process]! - loads[best]!) < 0;
+      if (isBetter) best = process;
+    }
+    if (best < 0) {
       throw new TriremeError(
         "PARTITION",
         `a loader of source ${source} needs ${bytes(source)} bytes, and none of ${processes} processes of ${bytesPerProcess} has room; use ${processes + 1}`,
@@ -107,12 +140,9 @@ export function partitionSources(options: PartitionOptions): SourcePartition {
     loader.process = to;
     put(loader, 1);
   }
-  const processesOf = counts.map((_, source) =>
-    placed
-      .filter((loader) => loader.source === source)
-      .map(({ process }) => process)
-      .sort((a, b) => a - b),
-  );
+  const processesOf = counts.map((): number[] => []);
+  for (const { source, process } of placed) processesOf[source]!.push(process);
+  for (const list of processesOf) list.sort((a, b) => a - b);
   return { processesOf, loads, started: startedSince(processesOf, before) };
 }
 

@@ -28,7 +28,10 @@ interface Held<C> {
   readonly cursor: C | undefined;
 }
 
-/** A stream as a source, from its start or from a snapshot. After the last sample comes the first again. */
+/**
+ * A stream as a source, from its start or from a snapshot. After the last sample comes the first again.
+ * What goes wrong with a read is told to who asked, and tried again when somebody asks again.
+ */
 export function sequentialSamples<C>(
   stream: SampleStream<C>,
   from?: SourceSnapshot,
@@ -43,7 +46,11 @@ export function sequentialSamples<C>(
   let queue: Promise<unknown> = Promise.resolve();
 
   const readOn = async (): Promise<void> => {
-    const { done, value } = await reading.next();
+    const { done, value } = await reading.next().catch((cause: unknown) => {
+      // What has thrown is over, which is not the end of the epoch: it is read on from where it stood.
+      reading = stepsOf(stream.open(cursor));
+      throw cause;
+    });
     if (done === true) {
       if (emptyEpoch)
         throw new TriremeError("SOURCE", `stream ${stream.fingerprint} has no samples`);

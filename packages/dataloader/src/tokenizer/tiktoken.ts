@@ -103,7 +103,16 @@ async function bpeTokenizer(
   const Ids = vocabulary <= 0x10000 ? Uint16Array : Int32Array;
   return {
     vocabulary,
-    encode: (text) => new Ids(encoding.encode_ordinary(text)),
+    encode(text) {
+      try {
+        return new Ids(encoding.encode_ordinary(text));
+      } catch (cause) {
+        // The library stops without a word at a byte that is no token.
+        const reason =
+          byteWithoutRank(ranks, text) ?? (cause instanceof Error ? cause.message : "");
+        throw new TriremeError("TOKENIZER", `a text that cannot be encoded: ${reason}`, { cause });
+      }
+    },
     decode(tokens) {
       const ids = checkedIds(tokens, (id) => known.has(id), vocabulary);
       const bytes = encoding.decode(Uint32Array.from(ids));
@@ -162,4 +171,15 @@ function unpacked(text: string): Ranks {
     tokens.forEach((token, i) => void ranks.set(Number(first) + i, token));
   }
   return ranks;
+}
+
+/** Says which byte of a text the ranks do not have by itself; undefined where they have all. */
+function byteWithoutRank(ranks: Ranks, text: string): string | undefined {
+  const tokens = new Set(ranks.values());
+  const byte = new TextEncoder()
+    .encode(text)
+    .find((candidate) => !tokens.has(btoa(String.fromCharCode(candidate))));
+  return byte === undefined
+    ? undefined
+    : `the ranks have no token for byte 0x${byte.toString(16).padStart(2, "0")}; each of the 256 needs one`;
 }

@@ -13,6 +13,9 @@ import { startThread } from "../thread.ts";
 /** Where an actor runs. "inline": in this thread, for small data and for tests. */
 export type ActorKind = "thread" | "process" | "inline";
 
+/** All of them. */
+export const actorKinds: readonly ActorKind[] = ["thread", "process", "inline"];
+
 /** What is asked. */
 export interface ActorRequest {
   readonly id: number;
@@ -80,7 +83,14 @@ class Pending {
         resolve: (value) => (done(), resolve(value)),
         reject: (error) => (done(), reject(error)),
       });
-      send({ id, message });
+      try {
+        send({ id, message });
+      } catch (cause) {
+        // Such as a message that cannot be copied: nobody will answer it.
+        this.#asked.delete(id);
+        done();
+        throw cause;
+      }
     });
   }
 
@@ -147,7 +157,8 @@ function processActor(name: string, role: ActorRole): Actor {
 
 function inlineActor(name: string, role: ActorRole): Actor {
   const pending = new Pending(name);
-  const serve = server(handlerOf(role), (reply) => pending.answer(reply));
+  const handler = handlerOf(role);
+  const serve = server(handler, (reply) => pending.answer(reply));
   let alive = true;
   return {
     name,
@@ -155,8 +166,13 @@ function inlineActor(name: string, role: ActorRole): Actor {
     request: (message, seconds) =>
       pending.ask((request) => void (alive && serve(request)), message, seconds),
     kill() {
+      if (!alive) return;
       alive = false;
       pending.end("was ended", "ACTOR_ENDED");
+      handler.then(
+        (opened) => opened.close?.(),
+        () => undefined,
+      );
     },
   };
 }

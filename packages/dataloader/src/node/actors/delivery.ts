@@ -51,6 +51,9 @@ export class Delivery {
   async #run(start: PlannerState): Promise<void> {
     const delivered: Promise<void>[] = [];
     try {
+      // A host whose ranks get all of their data from others has nothing to build, and nothing that
+      // would hold it back.
+      if (this.feeders.length === 0) return;
       let state = start;
       while (state.step < this.#end && !this.#stopped) {
         // The first delivery that fails ends the loop, whatever it waits for.

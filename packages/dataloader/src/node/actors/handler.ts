@@ -1,4 +1,8 @@
 /** What an actor does with a message. */
 
 /** Answers a message; may be a promise. What it throws is the answer as well. */
-export type Handler = (message: unknown) => unknown;
+export interface Handler {
+  (message: unknown): unknown;
+  /** Lets go of files, where the thread or process does not end with the actor. */
+  close?(): void;
+}

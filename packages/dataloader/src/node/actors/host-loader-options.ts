@@ -4,7 +4,7 @@ import { frameBound } from "../../construct/batch-frame.ts";
 import type { ConstructOptions } from "../../construct/microbatch.ts";
 import type { Planner } from "../../planning/planner.ts";
 import type { AutoScalerOptions } from "../../scaling/auto-scaler.ts";
-import type { ActorKind } from "./actor.ts";
+import { type ActorKind, actorKinds } from "./actor.ts";
 import type { SourceSpec } from "./open-source.ts";
 
 /** A loader for the ranks of one host. */
@@ -79,7 +79,18 @@ export function checkHostOptions(options: HostLoaderOptions): CheckedHostOptions
   for (const name of ["deadline", "rankDeadline"] as const) {
     if (!(checked[name] > 0)) fail(`${name} ${checked[name]} s is not positive`);
   }
-  if (!(checked.steps >= 0)) fail(`steps ${checked.steps} is not a count`);
+  const { steps, seed, actors, slotBytes, scaling } = checked;
+  if (!(steps === Infinity || (Number.isSafeInteger(steps) && steps >= 0)))
+    fail(`steps ${steps} is not a count`);
+  if (!Number.isSafeInteger(seed)) fail(`seed ${seed} is not a safe integer; use one like 0`);
+  if (!actorKinds.includes(actors))
+    fail(`actors ${JSON.stringify(actors)}; use ${actorKinds.join(", ")}`);
+  if (slotBytes !== undefined && !(slotBytes >= 4 && slotBytes < Infinity))
+    fail(`slotBytes ${slotBytes} hold nothing; use a finite number of at least 4`);
+  const lead = scaling?.lead ?? 0;
+  if (!Number.isInteger(lead) || lead < 0) fail(`scaling.lead ${lead} is not a count of steps`);
+  if (checked.ranks.length === 0)
+    fail("no ranks: a host without any needs no loader; leave ranks out for all");
   const names = checked.sources.map(({ name }) => name);
   if (names.join("\n") !== sources.join("\n")) {
     fail(
@@ -88,7 +99,9 @@ export function checkHostOptions(options: HostLoaderOptions): CheckedHostOptions
   }
   const strangers = checked.ranks.filter((rank) => tree.places[rank] === undefined);
   if (strangers.length > 0) fail(`rank ${strangers.join(", ")} is outside 0..${tree.ranks - 1}`);
-  const beyond = checked.shadows.find((host) => !(host >= 0 && host < checked.sourceHosts));
+  const beyond = checked.shadows.find(
+    (host) => !(Number.isInteger(host) && host >= 0 && host < checked.sourceHosts),
+  );
   if (beyond !== undefined)
     fail(`a shadow for source host ${beyond}; there are ${checked.sourceHosts}, from 0 on`);
 

@@ -58,6 +58,7 @@ export interface HostLoader {
    * made anew, sources stay open and are not read again where they hold what is needed. The streams of
    * before end with what they have. `step` is one that no rank of the new world has had, and one whose
    * state is kept; of sources that can only be read on, it is no older than the slowest rank's next.
+   * One call at a time; where the new world cannot be begun, the loader has ended.
    */
   reshape(step: number, world: World): Promise<void>;
   /** What runs for it now. */
@@ -66,7 +67,10 @@ export interface HostLoader {
   loaders(): readonly (readonly number[])[];
   /** Actors replaced so far, and those of them by a shadow. */
   replaced(): { readonly total: number; readonly byShadow: number };
-  /** Resolves after the last step, or when closed; rejects with the reason why the loader gave up. */
+  /**
+   * Resolves after the last step, when closed, or at once where no rank here reads (all are passed
+   * their data by others); rejects with the reason why the loader gave up.
+   */
   readonly done: Promise<void>;
   /** Ends everything and gives memory back. */
   close(): void;
@@ -119,6 +123,7 @@ class RunningLoader implements HostLoader {
   #rings: RankRings;
   #delivery: Delivery;
   #generation = 0;
+  #reshaping = false;
   #closed = false;
   /** Whether it has come to its last step, given up or been closed: its sources are closed then. */
   #ended = false;
@@ -186,12 +191,28 @@ class RunningLoader implements HostLoader {
     }
     checkHostOptions(world);
     if (this.#ended) throw new TriremeError("HOST_LOADER", "the loader has ended; start another");
+    if (this.#reshaping)
+      throw new TriremeError("HOST_LOADER", "the loader is being reshaped; await that first");
     const before = this.#delivery;
     this.#generation++;
-    before.stop();
-    await before.done.catch(() => undefined);
-    this.#history.rewind(step);
-    [this.#rings, this.#delivery] = this.#begin(world, start);
+    this.#reshaping = true;
+    try {
+      before.stop();
+      await before.done.catch(() => undefined);
+      if (this.#closed) throw new TriremeError("HOST_LOADER", "the loader was closed meanwhile");
+      this.#history.rewind(step);
+      [this.#rings, this.#delivery] = this.#begin(world, start);
+    } catch (error) {
+      // The world before is gone and none has followed: whoever waits for the loader must know.
+      if (!this.#closed) {
+        this.#ended = true;
+        this.#pool.close();
+        this.#settle?.reject(error);
+      }
+      throw error;
+    } finally {
+      this.#reshaping = false;
+    }
   }
 
   actors(): readonly RunningActor[] {

@@ -41,13 +41,15 @@ export async function openSource(
     // The index is let go of: a sample source needs the ends of its documents only.
     const { index, source, ...file } = await openMegatronFiles(spec.prefix);
     const { lengths, documents } = index;
-    const ends = new Float64Array(documents.length - 1);
-    let end = 0;
-    for (let d = 0, s = 0; d < ends.length; d++) {
-      for (; s < documents[d + 1]!; s++) end += lengths[s]!;
-      ends[d] = end;
+    try {
+      return {
+        ...documentSamples(source, endsOf(lengths, documents), seed),
+        close: () => file.close(),
+      };
+    } catch (cause) {
+      file.close();
+      throw cause;
     }
-    return { ...documentSamples(source, ends, seed), close: () => file.close() };
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- checked on the next line
   const { openSource: open } = (await import(spec.module)) as { openSource?: OpenSource };
@@ -58,4 +60,15 @@ export async function openSource(
     );
   }
   return open(spec.options, seed, snapshot);
+}
+
+/** Where each document ends, in tokens. */
+function endsOf(lengths: Int32Array, documents: Float64Array): Float64Array {
+  const ends = new Float64Array(documents.length - 1);
+  let end = 0;
+  for (let d = 0, s = 0; d < ends.length; d++) {
+    for (; s < documents[d + 1]!; s++) end += lengths[s]!;
+    ends[d] = end;
+  }
+  return ends;
 }

@@ -59,11 +59,16 @@ async function until(
   seconds: Seconds,
   signal?: AbortSignal,
 ): Promise<boolean> {
+  if (!(seconds > 0))
+    throw new TriremeError(
+      "RING",
+      `a deadline of ${seconds} s for ${ring.shape.name}; use more than 0`,
+    );
   const end = performance.now() + seconds * 1000;
   for (;;) {
     const seen = ring.changes();
-    if (condition()) return true;
     signal?.throwIfAborted();
+    if (condition()) return true;
     const left = end - performance.now();
     // What was written before closing counts.
     if (ring.status() !== "open" || left <= 0) return condition();

@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { accessSync, constants, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isAlive } from "../is-alive.ts";
 
 const prefix = "trireme-loader-";
 
@@ -24,7 +25,12 @@ function memoryDirectory(): string {
 export function createRunDirectory(base: string = memoryDirectory()): string {
   for (const name of readdirSync(base)) {
     const owner = name.startsWith(prefix) ? Number.parseInt(name.slice(prefix.length), 10) : NaN;
-    if (Number.isInteger(owner) && !isAlive(owner)) removeRunDirectory(join(base, name));
+    if (!Number.isInteger(owner) || isAlive(owner)) continue;
+    try {
+      removeRunDirectory(join(base, name));
+    } catch {
+      // Another user's: it is theirs to sweep, and no reason not to start.
+    }
   }
   const path = join(base, `${prefix}${process.pid}-${randomUUID()}`);
   mkdirSync(path, { mode: 0o700 });
@@ -34,14 +40,4 @@ export function createRunDirectory(base: string = memoryDirectory()): string {
 /** Removes a folder and all in it. */
 export function removeRunDirectory(path: string): void {
   rmSync(path, { recursive: true, force: true });
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // One of another user is alive as well.
-    return error instanceof Error && "code" in error && error.code === "EPERM";
-  }
 }

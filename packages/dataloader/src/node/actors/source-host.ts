@@ -80,7 +80,12 @@ export async function openSources(role: SourceRole): Promise<Handler> {
       throw new TriremeError("SOURCE", `source ${source} is not open on this host`);
     return found;
   };
-  await add(role.sources);
+  try {
+    await add(role.sources);
+  } catch (cause) {
+    open.forEach((source) => source.close?.());
+    throw cause;
+  }
   const answer = async (message: SourceMessage): Promise<SourceAnswers[SourceMessage["kind"]]> => {
     switch (message.kind) {
       case "opened":
@@ -118,5 +123,7 @@ export async function openSources(role: SourceRole): Promise<Handler> {
     }
   };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the host sends nothing else
-  return (message) => answer(message as SourceMessage);
+  return Object.assign((message: unknown) => answer(message as SourceMessage), {
+    close: () => open.forEach((source) => source.close?.()),
+  });
 }

@@ -52,6 +52,8 @@ export async function openRemoteFileReader(
     );
   }
   const { deadline = 300 } = options;
+  if (!(deadline > 0))
+    throw new TriremeError("REMOTE", `${name}: deadline ${deadline} s; use more than 0`);
   const control = new SharedArrayBuffer(12);
   const data = new SharedArrayBuffer(windowBytes);
   const words = new Int32Array(control);

@@ -6,10 +6,12 @@
  */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { access, mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { TriremeError } from "@trireme/core";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Seconds, TriremeError } from "@trireme/core";
+import { refreshLock, tryLock, unlock } from "../process-lock.ts";
 import { statusFailure } from "./http-object.ts";
 import { RemoteFailure } from "./remote-object.ts";
 import { type RetryOptions, retrying } from "./retry.ts";
@@ -33,21 +35,59 @@ export interface RemoteFile {
   readonly cached: boolean;
 }
 
-/** Brings a file. Answers that trying again does not mend (404, 403) are refused at once. */
+/** A lock that nobody has refreshed for so long beyond the longest silence is of a machine that died. */
+const deserted: Seconds = 120;
+
+/**
+ * Brings a file. Answers that trying again does not mend (404, 403) are refused at once. Of several
+ * calls for one path, in any processes, one brings it and the others wait for that.
+ */
 export async function fetchFile(options: RemoteFileOptions): Promise<RemoteFile> {
-  const { url, path, signal } = options;
+  const { url, path, signal, silence = 30, deadline = Infinity } = options;
   if (await exists(path)) return finished(options, true);
   await mkdir(dirname(path), { recursive: true });
-  const partial = new Partial(path);
-  await retrying(
-    url,
-    options,
-    signal,
-    () => partial.size(),
-    async (inner, alive) => transfer(options, partial, await partial.size(), inner, alive),
-  );
-  await partial.finish();
-  return finished(options, false);
+  const lock = `${path}.partial.lock`;
+  const end = performance.now() + 1000 * deadline;
+  for (;;) {
+    signal?.throwIfAborted();
+    const holder = await tryLock(lock);
+    if (holder === undefined) break;
+    if (holder.age > deserted + 2 * silence) await unlock(lock);
+    else await sleep(100);
+    if (await exists(path)) return finished(options, true);
+    if (performance.now() > end) {
+      throw new TriremeError(
+        "REMOTE",
+        `${path}: process ${holder.pid} of ${holder.host} has not brought it within ${deadline} s; if it has ended remove ${lock}`,
+      );
+    }
+  }
+  try {
+    // It may have come between the first look and the lock.
+    if (await exists(path)) return await finished(options, true);
+    const partial = new Partial(path);
+    let refreshed = Date.now();
+    await retrying(
+      url,
+      options,
+      signal,
+      () => partial.size(),
+      async (inner, alive) => {
+        const isAtWork = (): void => {
+          alive();
+          if (Date.now() - refreshed < 1000) return;
+          refreshed = Date.now();
+          void refreshLock(lock);
+        };
+        await refreshLock(lock);
+        return transfer(options, partial, await partial.size(), inner, isAtWork);
+      },
+    );
+    await partial.finish();
+    return await finished(options, false);
+  } finally {
+    await unlock(lock);
+  }
 }
 
 /** One request: all of the file, or what is missing of it if it has not changed since. */
@@ -161,8 +201,10 @@ async function finished(
 }
 
 async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
+  const info = await stat(path).catch(() => undefined);
+  if (info === undefined || info.isFile()) return info !== undefined;
+  throw new TriremeError(
+    "REMOTE",
+    `${path}: is a directory or no regular file; give a file's path`,
   );
 }

@@ -40,6 +40,9 @@ export function httpObject(options: HttpObjectOptions): RemoteObject {
       const version = versionOf(response);
       if (response.status === 416 && size === "0") return { size: 0, version };
       if (response.status === 206 && size !== undefined) return { size: Number(size), version };
+      if (response.status === 206) {
+        throw new RemoteFailure(`${url}: the server tells no size; bring it with fetchFile`, false);
+      }
       if (response.status === 200) {
         throw new RemoteFailure(
           `${url}: the server gives whole files only, no ranges; bring it with fetchFile`,

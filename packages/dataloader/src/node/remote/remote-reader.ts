@@ -1,6 +1,7 @@
 /** Ranges of a remote object, in blocks: tried again where they break, and kept on the local disk. */
 import { randomUUID } from "node:crypto";
 import { type Bytes, TriremeError } from "@trireme/core";
+import { unlessAborted } from "../../unless-aborted.ts";
 import { BlockCache, type BlockCacheOptions } from "./block-cache.ts";
 import type { RemoteObject, RemoteStat } from "./remote-object.ts";
 import { type RetryOptions, retrying } from "./retry.ts";
@@ -121,7 +122,7 @@ class BlockReader implements RemoteReader {
       if (this.#blocks.size <= inMemory) break;
       this.#blocks.delete(oldest);
     }
-    return signal === undefined ? bytes : unlessAborted(bytes, signal);
+    return unlessAborted(bytes, signal);
   }
 
   async #load(block: number): Promise<Uint8Array> {
@@ -153,21 +154,5 @@ class BlockReader implements RemoteReader {
     // A full disk is no reason to stop reading.
     await this.#cache?.put(this.#key, block, bytes).catch(() => undefined);
     return bytes;
-  }
-}
-
-async function unlessAborted<T>(value: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => {
-      const reason: unknown = signal.reason;
-      reject(reason instanceof Error ? reason : new Error(String(reason)));
-    };
-    signal.addEventListener("abort", stop, { once: true });
-  });
-  try {
-    return await Promise.race([value, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
   }
 }

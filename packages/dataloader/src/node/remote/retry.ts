@@ -28,7 +28,8 @@ export async function retrying<T>(
   attempt: (signal: AbortSignal, alive: () => void) => Promise<T>,
 ): Promise<T> {
   const { attempts = 5, pause = 0.5, silence = 30, deadline } = options;
-  const over = deadline === undefined ? undefined : AbortSignal.timeout(1000 * deadline);
+  checkRetries(name, options);
+  const over = deadline === undefined ? undefined : AbortSignal.timeout(timer(deadline));
   const outer = [signal, over].filter((one) => one !== undefined);
   const isOver = (): boolean => over?.aborted === true;
   const late = (cause: unknown): TriremeError =>
@@ -39,9 +40,12 @@ export async function retrying<T>(
     const quiet = new AbortController();
     const hush = (): void =>
       quiet.abort(new RemoteFailure(`${name}: no byte for ${silence} s`, true));
-    const timer = setTimeout(hush, 1000 * silence);
+    const quietFor = setTimeout(hush, timer(silence));
     try {
-      return await attempt(AbortSignal.any([...outer, quiet.signal]), () => void timer.refresh());
+      return await attempt(
+        AbortSignal.any([...outer, quiet.signal]),
+        () => void quietFor.refresh(),
+      );
     } catch (error) {
       signal?.throwIfAborted();
       if (isOver()) throw late(error);
@@ -64,7 +68,22 @@ export async function retrying<T>(
       signal?.throwIfAborted();
       if (isOver()) throw late(cause);
     } finally {
-      clearTimeout(timer);
+      clearTimeout(quietFor);
     }
+  }
+}
+
+/** Milliseconds as timers take them: what is longer than 24 days would count as none. */
+function timer(seconds: Seconds): number {
+  return Math.min(Math.ceil(1000 * seconds), 2 ** 31 - 1);
+}
+
+function checkRetries(name: string, { attempts = 1, pause = 0, ...times }: RetryOptions): void {
+  if (!(attempts === Infinity || (Number.isInteger(attempts) && attempts >= 1)))
+    throw new TriremeError("REMOTE", `${name}: attempts ${attempts}; use a positive integer`);
+  if (!(pause >= 0)) throw new TriremeError("REMOTE", `${name}: pause ${pause} s; use 0 or more`);
+  for (const [key, value] of Object.entries({ silence: times.silence, deadline: times.deadline })) {
+    if (value !== undefined && !(value > 0))
+      throw new TriremeError("REMOTE", `${name}: ${key} ${value} s; use more than 0`);
   }
 }
