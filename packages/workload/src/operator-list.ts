@@ -59,7 +59,8 @@ export class OperatorList {
 
   /**
    * Y[rows, out] = X[rows, inner] W; backward dX = dY Wᵀ, dW += Xᵀ dY in gradient precision.
-   * With quantised products X and dY are cast first, for both of the products they enter.
+   * With quantised products X and dY are cast first, for both of the products they enter; weights once a step, whose time
+   * does not count, but for int8: AQT scales both operands of each product anew (aqt_dot_general).
    */
   gemm(rows: number, inner: number, out: number, bias: boolean, o: ProductOptions = {}): void {
     this.#product("gemm", 1, rows, inner, out, bias, o);
@@ -98,18 +99,21 @@ export class OperatorList {
     const expand = o.base !== undefined && o.base !== "full" ? o.base : undefined;
     if (expand !== undefined) this.#expand(groups * inner, out, expand, "forward");
     if (quantised !== undefined) this.#cast(quantised, rows, inner, "forward");
+    if (quantised === "int8") this.#cast(quantised, groups * inner, out, "forward");
     this.push(kind, form, "forward", [groups, rows, out, inner], forward);
     // Output features that are not kept: all of them, or those of the products that are dropped.
     const again =
       this.#recompute === "full" ? out : this.#recompute === "operators" ? (o.dropped ?? 0) : 0;
     if (again > 0) {
       if (quantised !== undefined) this.#cast(quantised, rows, inner, "recompute");
+      if (quantised === "int8") this.#cast(quantised, groups * inner, again, "recompute");
       const share = again / out;
       const work = { flops: flops * share, bytes: forward.bytes * share };
       this.push(kind, form, "recompute", [groups, rows, again, inner], work);
     }
     if (expand !== undefined) this.#expand(groups * inner, out, expand, "input-gradient");
     if (quantised !== undefined) this.#cast(quantised, rows, out, "input-gradient");
+    if (quantised === "int8") this.#cast(quantised, groups * inner, out, "input-gradient");
     this.push(kind, form, "input-gradient", [groups, rows, inner, out], {
       flops,
       bytes: operand * (out * rows + weights) + e * rows * inner,

@@ -140,11 +140,14 @@ test("copies are sorted where they arrive; a token that travels once is copied t
 
 test("a cast reads its operand twice and writes it twice; in 4 bits thrice, with a scale to 16 numbers", () => {
   const m = small({ layers: 1 });
-  const each = (matrixPrecision: "fp8" | "fp4"): number[] =>
+  const each = (matrixPrecision: "fp8" | "int8" | "fp4"): number[] =>
     everyOperator(m, definePlan(m, { globalBatch: 1, matrixPrecision }))
       .filter((o) => o.form.startsWith("cast-"))
       .map((o) => o.bytes / (o.shape[0]! * o.shape[1]!));
   expect(new Set(each("fp8"))).toEqual(new Set([2 * 2 + 2]));
+  // In 8-bit integers weights are cast beside, forward and backward.
+  expect(new Set(each("int8"))).toEqual(new Set([2 * 2 + 2]));
+  expect(each("int8").length).toBe(2 * each("fp8").length);
   expect(new Set(each("fp4"))).toEqual(new Set([3 * 2 + 2 * (1 / 2 + 1 / 16)]));
 });
 

@@ -46,7 +46,8 @@ export function modelOf(row: CorpusRow): ModelOptions | string {
             ? "squared-relu"
             : "gelu",
     norm: gated ? "rmsnorm" : "layernorm",
-    position: !gated && act !== "squared_relu" ? "learned" : "rotary",
+    // Latent attention rotates a part of its heads, whatever else is added to the tokens.
+    position: !gated && act !== "squared_relu" && latent === undefined ? "learned" : "rotary",
     bias: biased || (!gated && act !== "squared_relu"),
     attentionSinks: biased,
     activationClamp: biased ? 7 : 0,

@@ -72,7 +72,7 @@ function expertPlan(
   return {
     ep: spread ? (number(row.hardware, "num_gpus") ?? 1) : (number(f, "ep") ?? 1),
     // Megatron-LM splits experts as the rest unless told otherwise; Megatron-Bridge's recipes tell it.
-    etp: stated ?? (row.dataset === "mbridge" ? 1 : tp),
+    etp: stated ?? (isBridge(row) ? 1 : tp),
     overlapExpertParallel:
       /a2a overlap|dispatch\/combine overlapped/.test(overlap) && !/off|per recipe/.test(overlap),
     // Megatron-Bridge's performance recipes dispatch by DeepEP, or HybridEP on NVLink racks.
@@ -88,6 +88,10 @@ function expertPlan(
   };
 }
 
+function isBridge(row: CorpusRow): boolean {
+  return row.dataset === "mbridge" || text(row.parallel, "framework").includes("megatron-bridge");
+}
+
 function planOf(row: CorpusRow): PlanOptions | string {
   const f = row.parallel;
   const devices = number(row.hardware, "num_gpus");
@@ -96,6 +100,8 @@ function planOf(row: CorpusRow): PlanOptions | string {
   if (devices === undefined) return "missing: num_gpus";
   if (globalBatch === undefined) return "missing: gbs";
   if (microbatch === undefined) return "missing: mbs";
+  // A product of two degrees that are not told apart.
+  if ((number(f, "tp_x_cp") ?? 1) > 1 && number(f, "tp") === undefined) return "missing: tp, cp";
   const tp = number(f, "tp") ?? 1;
   const pp = number(f, "pp") ?? 1;
   const cp = number(f, "cp") ?? 1;

@@ -110,6 +110,7 @@ const values: readonly (readonly [keyof Plan, Case])[] = [
   ["schedule", [llama, { pp: 2, vpp: 2, schedule: "dfs-bfs" }]],
   ["cudaGraphs", [llama, { cudaGraphs: "all" }]],
   ["matrixPrecision", [llama, { matrixPrecision: "fp8", precision: "fp32" }]],
+  ["matrixPrecision", [llama, { matrixPrecision: "int8" }]],
   ["gradientPrecision", [llama, { precision: "fp16", gradientPrecision: "bf16" }]],
   ["gradientPrecision", [llama, { precision: "fp32", gradientPrecision: "fp16" }]],
   ["zero", [llama, { zero: 1 }]],
