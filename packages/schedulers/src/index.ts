@@ -71,3 +71,20 @@ export {
   textPicture,
 } from "./picture.ts";
 export { type Explanation, explain, printExplanation } from "./explain.ts";
+export {
+  type PassTimes,
+  type VocabularyOptions,
+  addVocabulary,
+} from "./vocabulary/add-vocabulary.ts";
+export {
+  type VocabularyReplay,
+  type VocabularyReplayCosts,
+  replayVocabulary,
+} from "./vocabulary/replay-vocabulary.ts";
+export { validateVocabulary } from "./vocabulary/validate-vocabulary.ts";
+export {
+  type VocabularySchedule,
+  entryCode,
+  vocabularyRow,
+} from "./vocabulary/vocabulary-schedule.ts";
+export { type VocabularyExchanges } from "./vocabulary/vocabulary-state.ts";
