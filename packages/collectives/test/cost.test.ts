@@ -1,4 +1,5 @@
 import {
+  collectiveTime,
   busBandwidth,
   busFactor,
   closedForm,
@@ -187,4 +188,36 @@ test("plans that do not fit or do not hold are not priced", () => {
   expect(bad("ring", [0, 1])).toThrow("plan of 4 ranks and 0 switches on 2 devices");
   expect(bad("nvls", [0, 1, 2, 3])).toThrow("and 1 switches");
   expect(bad("ring", [0, 1, 2, 8])).toThrow("8");
+});
+
+const bus = (operation: "all-reduce" | "all-to-all", host: string, ranks: number): number => {
+  const cluster = defineCluster({ host, hosts: 64 });
+  const bytes = 64e9;
+  const devices = Array.from({ length: ranks }, (_, i) => i);
+  const seconds = collectiveTime({ operation, bytes, cluster, ranks: devices });
+  const passes = operation === "all-reduce" ? 2 : 1;
+  return (passes * ((ranks - 1) / ranks) * bytes) / seconds / 1e9;
+};
+
+test("Gaudis use the wires to all that take part, and the network's share of each beyond a host", () => {
+  // 37.5 GB/s a pair; 64 GB drown the latencies.
+  expect(bus("all-reduce", "gaudi2-8", 2)).toBeCloseTo(37.5, 1);
+  expect(bus("all-reduce", "gaudi2-8", 4)).toBeCloseTo(3 * 37.5, 1);
+  expect(bus("all-reduce", "gaudi2-8", 8)).toBeCloseTo(7 * 37.5, 1);
+  expect(bus("all-reduce", "gaudi3-8", 8)).toBeCloseTo(7 * 75, 1);
+  // Eight devices have 300 GB/s of network together, more than the wires of each.
+  expect(bus("all-reduce", "gaudi2-8", 64)).toBeCloseTo(7 * 37.5, 0);
+  expect(bus("all-to-all", "gaudi2-8", 8)).toBeCloseTo(7 * 37.5, 1);
+});
+
+test("TPUs use both ways of the axes that they lie on", () => {
+  // v6e: 16 x 16 chips, 100 GB/s a link; a line of 16 is one axis, all are two.
+  expect(bus("all-reduce", "tpu-v6e", 16)).toBeCloseTo(200, 0);
+  expect(bus("all-reduce", "tpu-v6e", 256)).toBeCloseTo(400, -1);
+  // v5p: three axes of 100 GB/s links.
+  expect(bus("all-reduce", "tpu-v5p", 256)).toBeCloseTo(400, -1);
+  // Parts of an all-to-all go a quarter of the way round each axis.
+  expect(bus("all-to-all", "tpu-v6e", 256)).toBeCloseTo(400 / 8, 0);
+  // A pod's first slice and one chip more: the chip's share of its host's ports is all there is.
+  expect(bus("all-reduce", "tpu-v6e", 257)).toBeLessThan(13);
 });

@@ -16,6 +16,7 @@ import {
 } from "./nccl/predict.ts";
 import type { NcclEnvironment } from "./nccl/environment.ts";
 import { ncclEnvironment } from "./nccl/environment.ts";
+import { wiredBus, wiredExchangeBus } from "./wired-bus.ts";
 
 /** Operations that can be priced. */
 export type PricedOperation =
@@ -96,7 +97,7 @@ export function collectiveTime(options: CollectiveTimeOptions): Seconds {
  */
 function allToAllTime(bytes: Bytes, extent: Extent, gpu: boolean): Seconds {
   const { ranks, hosts, most, link, network } = extent;
-  const bus = gpu ? tunerShape(extent).busInside : link.bandwidth;
+  const bus = gpu ? tunerShape(extent).busInside : wiredExchangeBus(extent);
   const inside = ((gpu ? most : most - 1) / ranks) * (bytes / bus);
   if (hosts === 1) return link.latency + inside;
   const payload = gpu ? networkPayload : 1;
@@ -113,7 +114,8 @@ function linkTime(
 ): Seconds {
   const { ranks, hosts, link, network } = extent;
   // A rank's own pace: its share of the ports where the ring leaves the host.
-  const bandwidth = hosts === 1 ? link.bandwidth : Math.min(link.bandwidth, outside(extent));
+  const inside = wiredBus(extent);
+  const bandwidth = hosts === 1 ? inside : Math.min(inside, outside(extent));
   const between = hosts === 1 ? link.latency : network.latency;
   const ringLatency = ((ranks - hosts) * link.latency + (hosts > 1 ? hosts : 0) * between) / ranks;
   const ring = closedForm(operation, "ring", {
@@ -131,5 +133,8 @@ function linkTime(
     alpha: between,
     beta: 1 / bandwidth,
   });
-  return algorithm === "tree" ? tree : Math.min(ring, tree);
+  // Both trees of an all-reduce go through a rank's own ports, which send no less than a ring's.
+  const least = operation === "all-reduce" ? (2 * (ranks - 1) * bytes) / ranks / bandwidth : 0;
+  const trees = Math.max(tree, least);
+  return algorithm === "tree" ? trees : Math.min(ring, trees);
 }
