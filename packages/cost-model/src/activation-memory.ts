@@ -21,6 +21,7 @@ import {
   recomputedLayers,
   scanWidths,
 } from "@trireme/workload";
+import { adapterActivations } from "./adapter-memory.ts";
 import { encoderActivations } from "./encoder-memory.ts";
 import { rematerialisedScan, scanGradients, storedByScan } from "./scan-memory.ts";
 
@@ -90,17 +91,17 @@ function layerActivations(m: Model, p: Plan, form: LayerForm): Bytes {
   if (p.recompute === "full") return rows * m.hidden * e;
   // Input and second residual; queries, values and context, or a scan's projection in; gate and down products.
   if (p.recompute === "operators") {
-    const ffn = form.dense ? (isGated(m.activation) ? 1 : 2) * m.ffn : 0;
-    const attention = (m.heads + m.kvHeads + m.heads) * m.headDim;
+    const gate = isGated(m.activation) ? 1 : 2;
+    const ffn = form.dense ? gate * m.ffn * ofActivation(p) : 0;
+    const attention = (m.heads + m.kvHeads + m.heads) * m.headDim * ofAttention(p);
     const mixer =
       form.mixer === "none"
         ? 0
         : isScan(form.mixer)
-          ? scanWidths(m, form.mixer).projected
+          ? e * scanWidths(m, form.mixer).projected
           : attention;
-    const experts = form.experts ? e * keptByExperts(m, p, 0, isGated(m.activation) ? 1 : 2) : 0;
-    const split = mixer + ffn;
-    return e * (blocksOf(form) * rows * m.hidden + (tokens / p.tp) * split) + experts;
+    const experts = form.experts ? keptByExperts(m, p, 0, gate) * ofActivation(p) : 0;
+    return e * blocksOf(form) * rows * m.hidden + (tokens / p.tp) * (mixer + ffn) + experts;
   }
   if (p.recompute === "rematerialise") return rematerialised(m, p, form);
   return storedByLayer(m, p, form, p.recompute === "selective");
@@ -122,15 +123,25 @@ function rematerialised(m: Model, p: Plan, form: LayerForm): Bytes {
   const tokens = (p.microbatch * p.sequence) / p.cp;
   const rows = p.sequenceParallel ? tokens / p.tp : tokens;
   const mixer = isScan(form.mixer)
-    ? rematerialisedScan(m, form.mixer)
+    ? e * rematerialisedScan(m, form.mixer)
     : form.mixer === "attention"
-      ? attentionWidth(m)
+      ? ofAttention(p) * attentionWidth(m)
       : 0;
-  const attention = (tokens / p.tp) * mixer + rows * blocksOf(form) * m.hidden;
+  const attention = (tokens / p.tp) * mixer + e * rows * blocksOf(form) * m.hidden;
   const gate = isGated(m.activation) ? 2 : 1;
   const dense = (tokens / p.tp) * gate * denseWidth(m, form);
   const block = form.experts ? keptByExperts(m, p, 0, gate) + dense : dense;
-  return e * (attention + block);
+  return attention + block * ofActivation(p);
+}
+
+/** Bytes of one number of queries, keys, values or context, as attention keeps them. */
+function ofAttention(p: Plan): Bytes {
+  return p.attentionPrecision === undefined ? bytesOf(p.precision) : 1;
+}
+
+/** The same of what an activation keeps. */
+function ofActivation(p: Plan): Bytes {
+  return p.activationPrecision === undefined ? bytesOf(p.precision) : 1;
 }
 
 /** Width of queries, keys, values and context side by side, latents included. */
@@ -161,22 +172,25 @@ function storedByLayer(m: Model, p: Plan, form: LayerForm, withoutScores: boolea
   // Norms behind the blocks keep their inputs too; branches of one norm share theirs.
   const blocks = blocksOf(form);
   const residual = blocks * e + (m.normPlacement === "both" ? blocks * e : 0);
-  const inputs = (m.sharedNorm ? 1 : blocks) * operand;
+  // Frozen matrices need no input; adapters keep their own.
+  const trained = m.adapter === undefined ? operand : 0;
+  const inputs = (m.sharedNorm ? 1 : blocks) * trained;
   const replicated = rows * m.hidden * (residual + inputs + blocks * mask + norms);
   const queryNorm = m.qkNorm === "none" ? 0 : (m.heads + m.kvHeads) * m.headDim;
   const attends = form.mixer === "attention";
   const mixer = isScan(form.mixer)
-    ? storedByScan(m, form.mixer, e, operand)
+    ? storedByScan(m, form.mixer, e, trained)
     : attends
-      ? attentionWidth(m) * e + queryNorm * e
+      ? attentionWidth(m) * ofAttention(p) + queryNorm * e
       : 0;
   // Gate and up are kept before they are cut and after.
   const cut = m.activationClamp > 0 ? 2 : 0;
-  const gate = (isGated(m.activation) ? (p.fusedElementwise ? 2 : 3) : 1) + cut;
+  const inner = (isGated(m.activation) ? (p.fusedElementwise ? 2 : 3) : 1) + cut;
+  const gate = inner * ofActivation(p);
   const ffn = denseWidth(m, form);
-  const split = (tokens / p.tp) * (mixer + (gate * e + operand) * ffn);
-  const adapters = tokens * e * (m.adapter?.rank ?? 0) * (m.adapter?.targets.length ?? 0);
-  const routed = form.experts ? expertsStored(m, p, gate, e, operand) : 0;
+  const split = (tokens / p.tp) * (mixer + (gate + trained) * ffn);
+  const adapters = adapterActivations(m, p);
+  const routed = form.experts ? expertsStored(m, p, gate, trained) : 0;
   const heads = m.heads / p.tp;
   const scores = !attends
     ? 0
@@ -189,13 +203,13 @@ function storedByLayer(m: Model, p: Plan, form: LayerForm, withoutScores: boolea
 }
 
 /** Permuted inputs, both inner widths, results before their weighted sum, and the router's scores in 32 bits. */
-function expertsStored(m: Model, p: Plan, gate: number, e: Bytes, operand: Bytes): Bytes {
+function expertsStored(m: Model, p: Plan, gate: Bytes, operand: Bytes): Bytes {
   const experts = m.experts!;
   const rows = expertRows(experts, p);
-  const inner = (gate * e + operand) * (experts.ffn / p.etp);
+  const inner = (gate + operand) * (experts.ffn / p.etp);
   return (
     rows.computed * (operand * m.hidden + inner) +
-    rows.sent * e * m.hidden +
+    rows.sent * bytesOf(p.precision) * m.hidden +
     rankTokens(p) * 8 * experts.count
   );
 }

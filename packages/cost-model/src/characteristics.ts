@@ -12,6 +12,9 @@
  *   too, which was somewhat faster; its Hopper numbers follow from long-sequence rows of MosaicML's table. CDNA 4: AITER's,
  *   as HipKittens' authors measured it (forward 953 to 1009 TFLOP/s of long sequences on the MI350X, analysis/attn/fwd/plot.py; backward
  *   1018 and 1169 on the MI355X, Table 1). Of CDNA 3, the Gaudis, TPUs and narrow heads on CDNA 4 they are assumptions.
+ *   In 8 bits, of that peak: cuDNN under a mask at 8,192 tokens, 64 heads over 8 of 128 (NVIDIA/cudnn-frontend,
+ *   benchmark/sdpa_benchmark_training/results/*llama3.1*: forward and backward H200 964 and 430, GB200 2047 and 1454, GB300 2897
+ *   and 1781 TFLOP/s), without what that length costs (`causalRamp`).
  * - `demand`: from the clock that a generation keeps in training under its power limit; one number
  *   each, set on H100 so that NeMo's bf16 rows have no bias, on B200 and GB300 so that Megatron-Bridge's dense 8-bit ones have
  *   next to none (75 % and 86 % of their clocks), and on A100 by its clock. On CDNA 3 by the clock that AMD states for products,
@@ -51,6 +54,8 @@ export interface Characteristics {
   readonly largeTiles?: true;
   /** Of the dense peak, by flash attention. */
   readonly attention: AttentionFractions & {
+    /** On 8-bit operands, of the peak in 8 bits; left out where it is not known, and then as fast as in 16. */
+    readonly fp8?: readonly [number, number];
     /** Kernels of an earlier generation than the device's best. */
     readonly older: Readonly<Partial<Record<1 | 2 | 3, AttentionFractions>>>;
   };
@@ -97,6 +102,7 @@ const blackwell: Characteristics = {
   attention: {
     wide: [0.5, 0.5],
     narrow: [0.4, 0.4],
+    fp8: [0.43, 0.31],
     older: { 2: { wide: [0.2, 0.2], narrow: [0.18, 0.18] } },
   },
 };
@@ -160,6 +166,7 @@ const known: Readonly<Record<string, Characteristics>> = {
     attention: {
       wide: [0.6, 0.5],
       narrow: [0.47, 0.38],
+      fp8: [0.51, 0.23],
       older: {
         1: { wide: [0.33, 0.18], narrow: [0.3, 0.22] },
         2: { wide: [0.365, 0.335], narrow: [0.325, 0.29] },
@@ -167,7 +174,11 @@ const known: Readonly<Record<string, Characteristics>> = {
     },
   },
   blackwell,
-  "blackwell-ultra": { ...blackwell, demand: 2050 },
+  "blackwell-ultra": {
+    ...blackwell,
+    demand: 2050,
+    attention: { ...blackwell.attention, fp8: [0.61, 0.38] },
+  },
   cdna2: { ...gpu, matrix: 0.6, attention: { wide: [0.3, 0.3], narrow: [0.25, 0.25], older: {} } },
   cdna3: {
     ...gpu,

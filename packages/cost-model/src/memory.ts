@@ -7,6 +7,7 @@ import type { Bytes } from "@trireme/core";
 import {
   type Model,
   type Plan,
+  type Stage,
   bytesOf,
   expertReplicas,
   lossVocab,
@@ -16,6 +17,7 @@ import {
 } from "@trireme/workload";
 import { chunksInFlight } from "./chunks-in-flight.ts";
 import { type StageList, stageList } from "./stage-list.ts";
+import { betweenProducts } from "./adapter-memory.ts";
 import { stageActivations, stageWorkspace } from "./activation-memory.ts";
 
 /** Memory of one pipeline rank at its peak. */
@@ -51,6 +53,8 @@ export interface MemoryOverhead {
   readonly groupedLibraries: Bytes;
   /** What the loss holds for each logit at its peak; left out, what the plan's kernels do. */
   readonly perLogit?: Bytes;
+  /** Products keep their inputs for backward beside frozen matrices too, which need none. */
+  readonly frozenInputs?: boolean;
 }
 
 /**
@@ -66,7 +70,7 @@ export const gpuOverhead: MemoryOverhead = {
 
 /**
  * A rank of `@trireme/engine` on CPU cores: its tensors, the packed blocks of a product (1 MiB at most), and of
- * the loss a 32-bit gradient in the logits' place.
+ * the loss a 32-bit gradient in the logits' place. What an operation has made waits for that operation's backward.
  */
 export const hostOverhead: MemoryOverhead = {
   fixed: 0,
@@ -74,6 +78,7 @@ export const hostOverhead: MemoryOverhead = {
   libraries: 2 ** 20,
   groupedLibraries: 0,
   perLogit: 4,
+  frozenInputs: true,
 };
 
 /** Peak memory of a plan by pipeline rank, and of the worst. */
@@ -133,7 +138,7 @@ function heldBy(
   p: Plan,
   list: StageList,
   rank: number,
-  { libraries, groupedLibraries, perLogit: logits = perLogit(p) }: MemoryOverhead,
+  { libraries, groupedLibraries, perLogit: logits = perLogit(p), frozenInputs }: MemoryOverhead,
 ): Held {
   let total = 0;
   let experts = 0;
@@ -148,7 +153,7 @@ function heldBy(
     experts += own.experts;
     trainable += own.trainable;
     trainableExperts += own.trainableExperts;
-    kept += stageActivations(m, p, s);
+    kept += frozenInputs === true ? withInputs(m, p, s) : stageActivations(m, p, s);
     workspace = Math.max(workspace, stageWorkspace(m, p, s));
     const rows = (p.microbatch * p.sequence) / p.cp;
     // Between its two passes a rank keeps the probabilities, in 32 bits, and the input of another microbatch.
@@ -163,6 +168,12 @@ function heldBy(
   const grouped = m.experts !== undefined && !p.groupedKernel;
   workspace += libraries + (grouped ? groupedLibraries : 0);
   return { parameters: total, experts, trainable, trainableExperts, kept, workspace };
+}
+
+/** As if all was trained, and what is between the products of adapters. */
+function withInputs(m: Model, p: Plan, s: Stage): Bytes {
+  const { adapter: _, ...whole } = m;
+  return stageActivations(whole, p, s) + s.layers * betweenProducts(m, p);
 }
 
 function rankMemory(
@@ -207,7 +218,7 @@ function sharedOut(p: Plan, all: number, experts: number, from: 1 | 2 | 3): numb
 /** Bytes that frozen matrices save when they are kept in 8 or 4 bits (with NF4's scale for each 64 numbers, itself in 8 bits). */
 function quantisedAway(m: Model, p: Plan, held: Held, stored: number): Bytes {
   if (m.adapter === undefined || m.adapter.base === "full") return 0;
-  const each = m.adapter.base === "int8" ? 1 : 0.5 + 1 / 64;
+  const each = m.adapter.base === "nf4" ? 0.5 + 1 / 64 : 1;
   const frozen = (held.parameters - held.trainable) * (stored / Math.max(1, held.parameters));
   // Embedding and head stay in training precision.
   const layers = parameters(m);

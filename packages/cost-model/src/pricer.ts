@@ -138,12 +138,7 @@ export function kernelTime(on: Kernels, op: Operator): Seconds {
     return gemmTime(units, batch!, m, n!, k!, op.bytes);
   }
   if (op.kind === "attention") {
-    const headDim = op.shape[4];
-    const fractions = attentionFractions(c, op.form);
-    const rate =
-      peak *
-      clock *
-      (headDim! >= 96 ? fractions.wide : fractions.narrow)[op.pass === "input-gradient" ? 1 : 0];
+    const rate = clock * attentionRate(on, op);
     // Plain attention multiplies the narrow matrices of single heads, then reads and writes scores.
     if (op.form.startsWith("plain")) return op.flops / rate + op.bytes / bandwidth;
     return Math.max((op.flops / rate) * attentionRamp(a, op), op.bytes / bandwidth);
@@ -174,6 +169,22 @@ function scanTime(on: Kernels, op: Operator): Seconds {
   const step = Number(/carry\D*(\d+)$/.exec(op.form)?.[1] ?? 0);
   const time = gemmTime(units, batch!, m!, n!, Math.max(1, k!), op.bytes, step > 0);
   return Math.max(time, step > 0 ? (fill * k!) / step : 0) / c.grouped;
+}
+
+/** At long sequences and the full clock. */
+function attentionRate(
+  { accelerator: a, peak, characteristics: c }: Kernels,
+  op: Operator,
+): number {
+  const pass = op.pass === "input-gradient" ? 1 : 0;
+  const { wide, narrow } = attentionFractions(c, op.form);
+  const own = op.shape[4]! >= 96 ? wide : narrow;
+  if (!op.form.includes("fp8")) return peak * own[pass];
+  const eight = peakOf(a, "fp8");
+  if (eight === undefined) throw new TriremeError("PRECISION", `${a.name} has no fp8 arithmetic`);
+  const { fp8 } = c.attention;
+  // Narrow heads lose in 8 bits what they lose in 16.
+  return fp8 === undefined ? peak * own[pass] : (eight * fp8[pass] * own[pass]) / wide[pass];
 }
 
 /** Time to have an operator's operands in the precision that it is really computed in. */

@@ -36,7 +36,7 @@ export function stageCosts(prices: BlockPrices, m: Model, p: Plan, s: Stage): St
     const count = c.counts.reduce((n, each, block) => n + each * repeats[block]!, 0);
     const pass = c.operator.pass;
     if (count === 0 || pass === "update") continue;
-    const behind = hidingKernel(p, c, prices, repeats);
+    const behind = hidingKernel(m, p, c, prices, repeats);
     exposed[pass] += count * (behind === undefined ? c.seconds : overlapped(c.seconds, behind, 0));
   }
   return { compute, exposed };
@@ -60,6 +60,7 @@ function passTime(prices: PassPrices, repeats: readonly number[]): Seconds {
  * the first chunk.
  */
 function hidingKernel(
+  m: Model,
   p: Plan,
   { operator: c }: CollectivePrice,
   prices: BlockPrices,
@@ -71,7 +72,8 @@ function hidingKernel(
   }
   if (p.overlapGradientProducts && gathersInput(p, c))
     return meanProduct(prices.passes["input-gradient"], repeats);
-  if (p.overlapGradientProducts && sendsGradient(p, c))
+  // Frozen matrices have no weight gradient to hide it.
+  if (p.overlapGradientProducts && m.adapter === undefined && sendsGradient(p, c))
     return meanProduct(prices.passes["weight-gradient"], repeats);
   if (p.overlapTensorParallel && c.bytes > chunked && c.pass !== "update") {
     const pass = c.pass === "recompute" ? "forward" : c.pass;

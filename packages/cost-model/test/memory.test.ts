@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { type Plan, definePlan, model, parameters } from "@trireme/workload";
+import {
+  type Adapter,
+  type AdapterTarget,
+  type Plan,
+  defineModel,
+  definePlan,
+  model,
+  parameters,
+} from "@trireme/workload";
 import { gpuOverhead, memory } from "@trireme/cost-model";
 
 const gpt = model("gpt3-175b");
@@ -44,6 +52,44 @@ test("mixed precision costs 18 bytes a parameter, and ZeRO shares them out", () 
   expect(states(2)).toBeCloseTo(2 + (4 + 12) / 8, 9);
   // A sixteenth of the weights is gathered at a time: two layers of 32.
   expect(states(3)).toBeCloseTo(2 / 8 + 2 / 16 + (4 + 12) / 8, 9);
+});
+
+test("frozen matrices keep no inputs, and adapters their own", () => {
+  const plain = model("llama3-8b");
+  const bytesOf = (targets: readonly AdapterTarget[], dropout = 0): number => {
+    const m = defineModel({ ...plain, adapter: { rank: 16, targets, dropout } });
+    const plan = definePlan(m, { globalBatch: 1 });
+    return memory({ model: m, plan }).activations / (32 * 8192);
+  };
+  const all = memory({ model: plain, plan: definePlan(plain, { globalBatch: 1 }) });
+  const { hidden, ffn } = plain;
+  // A token's inputs of both blocks and of the last product, less that of the block with adapters.
+  const [rank, two] = [2 * 16, 2];
+  expect(bytesOf(["qkv"])).toBeCloseTo(
+    all.activations / (32 * 8192) - two * (hidden + ffn) + rank,
+    6,
+  );
+  // Those of one product share their input, attention keeps that of the next, and the last needs its own.
+  expect(bytesOf(["query", "value"]) - bytesOf(["qkv"])).toBeCloseTo(rank, 6);
+  expect(bytesOf(["qkv", "output"]) - bytesOf(["qkv"])).toBeCloseTo(rank, 6);
+  expect(bytesOf(["qkv", "down"]) - bytesOf(["qkv"])).toBeCloseTo(rank + two * ffn, 6);
+  // With dropout each keeps a copy and a mask.
+  expect(bytesOf(["query", "value"], 0.1) - bytesOf(["query"], 0.1)).toBeCloseTo(
+    rank + 3 * hidden,
+    6,
+  );
+});
+
+test("a frozen base is kept in as many bits as it says", () => {
+  const of = (base: Adapter["base"]): number => {
+    const m = defineModel({ ...model("llama2-70b"), adapter: { rank: 16, base } });
+    return memory({ model: m, plan: definePlan(m, { globalBatch: 1 }) }).weights;
+  };
+  const layers = parameters(model("llama2-70b")).layers;
+  // The adapters count among what the layers are a part of.
+  expect((of("full") - of("fp8")) / layers).toBeCloseTo(1, 2);
+  expect(of("fp8")).toBe(of("int8"));
+  expect((of("full") - of("nf4")) / layers).toBeCloseTo(2 - 0.5 - 1 / 64, 2);
 });
 
 /** Microbatches in flight on each rank. */

@@ -46,6 +46,20 @@ const flips: readonly (readonly [
     (a, b) => b.step > 2 * a.step && b.memory.weights === 2 * a.memory.weights,
   ],
   [
+    "attention in 8 bits is faster and keeps half of its operands",
+    {},
+    { attentionPrecision: "fp8" },
+    (a, b) =>
+      b.breakdown.compute < a.breakdown.compute &&
+      b.memory.activations < 0.95 * a.memory.activations,
+  ],
+  [
+    "the activation's input in 8 bits is smaller and takes no time",
+    {},
+    { activationPrecision: "fp8" },
+    (a, b) => b.step === a.step && b.memory.activations < 0.8 * a.memory.activations,
+  ],
+  [
     "16-bit gradients halve their reduction",
     { dp: 16 },
     { gradientPrecision: "bf16" },
@@ -424,6 +438,8 @@ const optional: Readonly<Record<OptionalField, "here" | "pipelines.test.ts">> = 
   stageLayers: "here",
   recomputeLayers: "here",
   matrixPrecision: "here",
+  attentionPrecision: "here",
+  activationPrecision: "here",
   reductionPrecision: "here",
   gradientExchange: "here",
   flashVersion: "here",

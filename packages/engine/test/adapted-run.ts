@@ -18,6 +18,7 @@ export const adaptedForms: readonly (readonly [
 ])[] = [
   ["GPT-2", gpt, [...attentionTargets, "up", "down"]],
   ["Llama", llama, [...attentionTargets, "gate", "up", "down"]],
+  ["Llama with products side by side", llama, ["qkv", "output", "gate-up", "down"]],
 ];
 
 /** The small run of this form with adapters of rank 3. */

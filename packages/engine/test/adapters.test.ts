@@ -105,6 +105,7 @@ test.each(adaptedForms)(
 // A slice of test/slow/adapters.source.test.ts.
 test.each([
   ["two tied stages of two ranks each", adaptedForms[0]![1], adaptedForms[0]![2], { tp: 2, pp: 2 }],
+  ["products side by side on two ranks", adaptedForms[2]![1], adaptedForms[2]![2], { tp: 2 }],
   ["experts on two ranks", deepSeek, attentionTargets, { dp: 2, ep: 2 }],
 ] as const)("adapters over %s train and generate as on one rank", (_, form, targets, plan) =>
   expectAdapted(form, targets, plan),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { spans, statistics } from "@trireme/timeline";
 import { embeddedRuntime, wholeModel } from "@trireme/engine";
-import { mixtral } from "./equality.ts";
+import { latentForm, mixtral } from "./equality.ts";
 import {
   learningRate,
   smallBatch,
@@ -107,6 +107,8 @@ test.each([
   [{ fusedRotary: false }, "fusedRotary false; use no fusedRotary"],
   [{ matrixPrecision: "fp4" }, "matrixPrecision fp4; use matrixPrecision fp8"],
   [{ matrixPrecision: "int8" }, "matrixPrecision int8; use matrixPrecision fp8"],
+  [{ attentionPrecision: "fp8" }, "attentionPrecision fp8; use no attentionPrecision"],
+  [{ activationPrecision: "fp8" }, "activationPrecision fp8; use no activationPrecision"],
   [{ sequence: 17 }, "sequence 17 on a model with context 16"],
 ] as const)("a plan it cannot carry out is refused in one line: %j", async (change, message) => {
   const run = smallRun({});
@@ -125,6 +127,17 @@ test.each([
   const run = smallRun({});
   const odd = { ...run, model: { ...run.model, ...change } };
   await expect(embeddedRuntime().start(odd)).rejects.toThrow(message);
+});
+
+test.each([
+  [{ adapter: { rank: 2, base: "fp8" } }, "adapter.base fp8; use adapter.base int8"],
+  [{ adapter: { rank: 2, dropout: 0.1 } }, "adapter.dropout 0.1; use adapter.dropout 0"],
+  [
+    { ...latentForm, adapter: { rank: 2, targets: ["key-value-up"] } },
+    "an adapter of key-value-up in latent attention; use adapter.targets output",
+  ],
+] as const)("a model it cannot train is refused in one line: %j", async (form, message) => {
+  await expect(embeddedRuntime().start(smallRun({}, form))).rejects.toThrow(message);
 });
 
 test("strange batches, rates, prompts and calls out of order are refused", async () => {

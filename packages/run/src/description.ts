@@ -76,6 +76,8 @@ export interface PlanSection {
   readonly order?: readonly PlanAxis[] | undefined;
   readonly precision?: "fp32" | "bf16" | "fp16" | undefined;
   readonly matrixPrecision?: Plan["matrixPrecision"] | undefined;
+  readonly attentionPrecision?: "fp8" | undefined;
+  readonly activationPrecision?: "fp8" | undefined;
   readonly gradientPrecision?: "fp32" | "bf16" | "fp16" | undefined;
   readonly reductionPrecision?: Plan["reductionPrecision"] | undefined;
   readonly gradientExchange?: Plan["gradientExchange"] | undefined;

@@ -67,13 +67,37 @@ const adapter = z
   .strictObject({
     rank: count("inner width of the two matrices"),
     targets: z
-      .array(z.enum(["query", "key", "value", "output", "gate", "up", "down"]))
+      .array(
+        z.enum([
+          "query",
+          "key",
+          "value",
+          "qkv",
+          "output",
+          "gate",
+          "up",
+          "gate-up",
+          "down",
+          "query-down",
+          "query-up",
+          "key-value-down",
+          "key-value-up",
+        ]),
+      )
       .optional()
-      .describe("matrices that are adapted; default query and value"),
+      .describe(
+        "matrices that are adapted, qkv and gate-up side by side as one; default query and value",
+      ),
     base: z
-      .enum(["full", "int8", "nf4"])
+      .enum(["full", "fp8", "int8", "nf4"])
       .optional()
       .describe("how frozen matrices are kept; default full"),
+    dropout: z
+      .number()
+      .min(0)
+      .lt(1)
+      .optional()
+      .describe("probability of dropping an element of an adapter's input; default 0"),
   })
   .describe("low-rank adapters, all else frozen (LoRA, QLoRA)");
 

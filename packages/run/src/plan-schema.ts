@@ -106,6 +106,14 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
     .enum(["fp8", "int8", "fp4"])
     .optional()
     .describe("of the operands of the layers' matrix products; default precision"),
+  attentionPrecision: z
+    .enum(["fp8"])
+    .optional()
+    .describe("of the operands of attention's products, kept so for backward; default precision"),
+  activationPrecision: z
+    .enum(["fp8"])
+    .optional()
+    .describe("in what the activation's input is kept for backward; default precision"),
   gradientPrecision: z
     .enum(["fp32", "bf16", "fp16"])
     .optional()

@@ -37,10 +37,11 @@ export function resolvePlan(
       `use ${arithmetic.join(" or ")}`,
     );
   }
-  const { matrixPrecision } = written;
-  if (matrixPrecision !== undefined && peakOf(chip, matrixPrecision) === undefined) {
-    const rule = `${chip.name} does not compute in ${matrixPrecision}`;
-    return resolution.problem(["plan", "matrixPrecision"], matrixPrecision, rule, "leave it out");
+  for (const key of ["matrixPrecision", "attentionPrecision"] as const) {
+    const format = written[key];
+    if (format === undefined || peakOf(chip, format) !== undefined) continue;
+    const rule = `${chip.name} does not compute in ${format}`;
+    return resolution.problem(["plan", key], format, rule, "leave it out");
   }
   const plan = resolution.attempt(["plan"], written, () =>
     planOf(model, { ...written, precision }, dp),

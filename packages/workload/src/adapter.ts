@@ -1,32 +1,63 @@
 /** Low-rank adapters (LoRA, arXiv 2106.09685 §4): beside W [out, in], B [out, rank] A [rank, in]. */
 import { type AdapterTarget, type Model, isGated } from "./model.ts";
 
-/** Features of a matrix that may be adapted; row-parallel ones are split over tp by input. */
+/** A matrix that is adapted, over all ranks. */
 export interface AdaptedMatrix {
   readonly target: AdapterTarget;
   readonly inner: number;
   readonly out: number;
-  readonly rowParallel: boolean;
+  /** What tensor-parallel ranks share out: its results, its inputs, or nothing. */
+  readonly split: "out" | "inner" | "none";
 }
 
 /** The adapted matrices of one layer. */
 export function adaptedMatrices(m: Model): readonly AdaptedMatrix[] {
   if (m.adapter === undefined) return [];
-  const keys = m.kvHeads * m.headDim;
-  const values = m.heads * (m.latent?.valueDim ?? m.headDim);
-  const all: readonly (readonly [AdapterTarget, number, number, boolean])[] = [
-    ["query", m.hidden, m.heads * m.headDim, false],
-    ["key", m.hidden, keys, false],
-    ["value", m.hidden, keys, false],
-    ["output", values, m.hidden, true],
-    ["gate", m.hidden, m.ffn, false],
-    ["up", m.hidden, m.ffn, false],
-    ["down", m.ffn, m.hidden, true],
-  ];
-  return all
-    .filter(([target]) => m.adapter!.targets.includes(target))
-    .filter(([target]) => target !== "gate" || isGated(m.activation))
-    .map(([target, inner, out, rowParallel]) => ({ target, inner, out, rowParallel }));
+  const { targets } = m.adapter;
+  return matrices(m).filter(({ target }) => targets.includes(target));
+}
+
+/** Every matrix of a layer that an adapter may be added to, with what it is computed beside. */
+export function matrices(m: Model): readonly AdaptedMatrix[] {
+  const list: AdaptedMatrix[] = [];
+  const add = (
+    target: AdapterTarget,
+    inner: number,
+    out: number,
+    split: AdaptedMatrix["split"],
+  ): void => {
+    list.push({ target, inner, out, split });
+  };
+  const { hidden } = m;
+  if (m.latent === undefined) {
+    const keys = m.kvHeads * m.headDim;
+    // A gate on attention lies beside the queries.
+    const queries = (m.attentionGate ? 2 : 1) * m.heads * m.headDim;
+    add("query", hidden, queries, "out");
+    add("key", hidden, keys, "out");
+    add("value", hidden, keys, "out");
+    add("qkv", hidden, queries + 2 * keys, "out");
+  } else {
+    const { queryRank, keyValueRank, nopeDim, ropeDim, valueDim } = m.latent;
+    const query = m.heads * m.headDim;
+    if (queryRank === 0) {
+      add("query", hidden, query, "out");
+    } else {
+      add("query-down", hidden, queryRank, "none");
+      add("query-up", queryRank, query, "out");
+    }
+    add("key-value-down", hidden, keyValueRank + ropeDim, "none");
+    add("key-value-up", keyValueRank, m.heads * (nopeDim + valueDim), "out");
+  }
+  add("output", m.heads * (m.latent?.valueDim ?? m.headDim), hidden, "inner");
+  if (m.experts !== undefined) return list;
+  add("up", hidden, m.ffn, "out");
+  if (isGated(m.activation)) {
+    add("gate", hidden, m.ffn, "out");
+    add("gate-up", hidden, 2 * m.ffn, "out");
+  }
+  add("down", m.ffn, hidden, "inner");
+  return list;
 }
 
 /** What adapters leave of training a layer's own matrices: nothing; and how these are kept meanwhile. */
@@ -45,9 +76,10 @@ export function adapterParameters(m: Model): {
 } {
   let sharded = 0;
   let replicated = 0;
-  for (const { inner, out, rowParallel } of adaptedMatrices(m)) {
-    sharded += m.adapter!.rank * (rowParallel ? inner : out);
-    replicated += m.adapter!.rank * (rowParallel ? out : inner);
+  for (const { inner, out, split } of adaptedMatrices(m)) {
+    const side = { out, inner, none: 0 }[split];
+    sharded += m.adapter!.rank * side;
+    replicated += m.adapter!.rank * (inner + out - side);
   }
   return { total: sharded + replicated, sharded, replicated };
 }

@@ -79,8 +79,11 @@ export function attention(list: OperatorList, s: AttentionSpan): void {
     const work = { flops: 3 * rows * turned, bytes: 9 * e * rows * turned };
     list.rowwise("add", "rotary-eager", [rows, turned], work, work);
   }
+  const eight = plan.attentionPrecision === "fp8";
+  const operand = eight ? 1 : e;
   const form = [
     flashAttention ? `flash${plan.flashVersion ?? ""}` : "plain",
+    ...(eight ? ["fp8"] : []),
     ...(s.causal ? [] : ["full"]),
     ...(s.window === undefined ? [] : [`window${s.window}`]),
     ...(s.valueDim === s.headDim ? [] : [`v${s.valueDim}`]),
@@ -94,10 +97,10 @@ export function attention(list: OperatorList, s: AttentionSpan): void {
     const score = (2 * s.batch * heads * pairs(s) * s.headDim) / cp;
     const value = (2 * s.batch * heads * pairs(s) * s.valueDim) / cp;
     const statistics = (4 * s.batch * heads * s.sequence) / cp;
-    forward = { flops: score + value, bytes: e * operands + statistics + rotary };
+    forward = { flops: score + value, bytes: operand * operands + statistics + rotary };
     backward = {
       flops: 3 * score + 2 * value,
-      bytes: 2 * e * operands + statistics + rotary,
+      bytes: 2 * operand * operands + statistics + rotary,
     };
   } else {
     // Elementary operations scale, mask, cast, exponentiate, divide and cast back one by one.
@@ -116,7 +119,14 @@ export function attention(list: OperatorList, s: AttentionSpan): void {
       bytes: scores * (7 * e + drop + unfused) + 2 * e * operands + rotary,
     };
   }
+  // Queries, keys and values come in training precision, and so does the gradient of the result.
+  const read = (heads + kvHeads) * width + kvHeads * s.valueDim;
+  if (eight) list.cast("fp8", rows, read, 1, "forward");
   list.push("attention", form, "forward", shape, forward);
-  if (list.recomputesAttention) list.push("attention", form, "recompute", shape, forward);
+  if (list.recomputesAttention) {
+    if (eight) list.cast("fp8", rows, read, 1, "recompute");
+    list.push("attention", form, "recompute", shape, forward);
+  }
+  if (eight) list.cast("fp8", rows, heads * s.valueDim, 1, "input-gradient");
   list.push("attention", form, "input-gradient", shape, backward);
 }

@@ -150,7 +150,7 @@ function mamba(o: Given<Mamba, "heads" | "headDim" | "stateDim">): Mamba {
 }
 
 function adapter(o: Given<Adapter, "rank">): Adapter {
-  const defaults: Adapter = { rank: o.rank, targets: ["query", "value"], base: "full" };
+  const defaults: Adapter = { rank: o.rank, targets: ["query", "value"], base: "full", dropout: 0 };
   return over(defaults, o);
 }
 

@@ -10,6 +10,7 @@ export {
   type Window,
   isGated,
 } from "./model.ts";
+export { type AdaptedMatrix, adaptedMatrices } from "./adapter.ts";
 export { type EncoderOptions, type ModelOptions, defineModel } from "./define-model.ts";
 export {
   type LayerForm,

@@ -2,11 +2,12 @@
  * One layer on one rank: norm, QKV product, attention, projection, add, norm, first product, activation,
  * second product, add; what a model has beside that in its place, and what a pattern leaves of it.
  */
-import { adaptedMatrices, frozen } from "./adapter.ts";
+import { frozen } from "./adapter.ts";
+import { adapters } from "./adapter-operators.ts";
 import { layerAttention } from "./attention-operators.ts";
 import { expertOperators } from "./expert-operators.ts";
 import type { LayerForm } from "./layer-form.ts";
-import { type AdapterTarget, type Model, isGated } from "./model.ts";
+import { type Model, isGated } from "./model.ts";
 import type { OperatorList } from "./operator-list.ts";
 import { contextWidth, fc1Width, qkvWidth } from "./parameters.ts";
 import { scanOperators } from "./scan-operators.ts";
@@ -71,7 +72,7 @@ function projections(m: Model, list: OperatorList, tokens: number): void {
   const { tp } = list.plan;
   const keys = (m.kvHeads * m.headDim) / tp;
   list.gemm(tokens, m.hidden, qkvWidth(m) / tp, m.qkvBias, { dropped: keys, ...frozen(m) });
-  adapters(m, list, tokens, ["query", "key", "value"]);
+  adapters(m, list, tokens, ["query", "key", "value", "qkv"]);
   if (m.qkNorm === "none") return;
   // Over each head, or over all the rank's heads together: the same numbers, in other rows.
   const width = (m.heads + m.kvHeads) * (m.headDim / tp);
@@ -87,14 +88,19 @@ function latentProjections(m: Model, list: OperatorList, tokens: number): void {
   const rows = list.plan.sequenceParallel ? tokens / list.plan.tp : tokens;
   if (queryRank === 0) {
     list.gemm(tokens, m.hidden, query, false, frozen(m));
+    adapters(m, list, tokens, ["query"]);
   } else {
     list.gemm(rows, m.hidden, queryRank, false, frozen(m));
+    adapters(m, list, rows, ["query-down"]);
     list.norm("rmsnorm", rows, queryRank);
     list.gemm(tokens, queryRank, query, false, frozen(m));
+    adapters(m, list, tokens, ["query-up"]);
   }
   list.gemm(rows, m.hidden, keyValueRank + ropeDim, false, frozen(m));
+  adapters(m, list, rows, ["key-value-down"]);
   list.norm("rmsnorm", rows, keyValueRank);
   list.gemm(tokens, keyValueRank, heads * (nopeDim + valueDim), false, frozen(m));
+  adapters(m, list, tokens, ["key-value-up"]);
   list.headsOfLatents(tokens, heads, m.headDim, nopeDim, valueDim);
 }
 
@@ -102,27 +108,8 @@ function latentProjections(m: Model, list: OperatorList, tokens: number): void {
 function feedForward(m: Model, list: OperatorList, tokens: number, ffn: number): void {
   const up = isGated(m.activation) ? ffn : 0;
   list.gemm(tokens, m.hidden, fc1Width(m, ffn), m.bias, { dropped: up, ...frozen(m) });
-  adapters(m, list, tokens, ["gate", "up"]);
+  adapters(m, list, tokens, ["gate", "up", "gate-up"]);
   list.activation(m.activation, tokens, ffn, m.activationClamp > 0);
   list.gemm(tokens, ffn, m.hidden, m.bias, frozen(m));
   adapters(m, list, tokens, ["down"]);
-}
-
-/** The two thin products beside each adapted matrix, and the sum of both results. */
-function adapters(
-  m: Model,
-  list: OperatorList,
-  tokens: number,
-  targets: readonly AdapterTarget[],
-): void {
-  if (m.adapter === undefined) return;
-  const { tp } = list.plan;
-  const { rank } = m.adapter;
-  for (const { target, inner, out, rowParallel } of adaptedMatrices(m)) {
-    if (!targets.includes(target)) continue;
-    const width = rowParallel ? out : out / tp;
-    list.gemm(tokens, rowParallel ? inner / tp : inner, rank, false);
-    list.gemm(tokens, rank, width, false);
-    list.add(tokens, width);
-  }
 }

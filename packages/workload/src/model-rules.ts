@@ -1,5 +1,6 @@
 /** The rules of a model's shape. */
 import { TriremeError, nearestDivisor, nearestName } from "@trireme/core";
+import { matrices } from "./adapter.ts";
 import {
   type Adapter,
   type AdapterTarget,
@@ -152,31 +153,66 @@ function checkExperts(e: Experts, layers: number): void {
   }
 }
 
-const targets: readonly AdapterTarget[] = ["query", "key", "value", "output", "gate", "up", "down"];
+const targets: readonly AdapterTarget[] = [
+  "query",
+  "key",
+  "value",
+  "qkv",
+  "output",
+  "gate",
+  "up",
+  "gate-up",
+  "down",
+  "query-down",
+  "query-up",
+  "key-value-down",
+  "key-value-up",
+];
+
+/** Adapters of several matrices at once, and those of each that they stand for. */
+const fused = { qkv: ["query", "key", "value"], "gate-up": ["gate", "up"] } as const;
 
 function checkAdapter(m: Model, a: Adapter): void {
   whole("adapter.rank", a.rank, 1);
-  choice("adapter.base", a.base, ["full", "int8", "nf4"]);
+  choice("adapter.base", a.base, ["full", "fp8", "int8", "nf4"]);
+  if (!(a.dropout >= 0 && a.dropout < 1)) {
+    fail(`adapter.dropout ${a.dropout} must be at least 0 and below 1; LoRA's is 0 to 0.1`);
+  }
   if (a.targets.length === 0) fail(`adapter.targets is empty; name some of ${targets.join(", ")}`);
   if (new Set(a.targets).size < a.targets.length) {
     fail(`adapter.targets ${a.targets.join(", ")} names one twice`);
   }
+  const known = matrices(m).map(({ target }) => target);
   for (const t of a.targets) {
     if (!targets.includes(t)) {
       fail(`adapter.targets: "${t}" is not one of ${targets.join(", ")}`);
     }
-    if (t === "gate" && !isGated(m.activation)) {
-      fail(`adapter.targets: ${m.activation} has no gate; use up`);
-    }
-    if (m.experts !== undefined && (t === "gate" || t === "up" || t === "down")) {
-      fail(
-        `adapter.targets: adapters of experts' matrices (${t}) are not covered; use attention's`,
-      );
-    }
-    if (m.latent !== undefined && t !== "output") {
-      fail(`adapter.targets: latent attention has no single ${t} matrix; use output`);
+    if (!known.includes(t)) absent(m, t, known);
+  }
+  for (const [together, parts] of Object.entries(fused)) {
+    const twice = parts.find((part) => a.targets.includes(part));
+    if (a.targets.some((t) => t === together) && twice !== undefined) {
+      fail(`adapter.targets: ${together} has ${twice} in it; name one of them`);
     }
   }
+}
+
+/** A matrix that this model has not. */
+function absent(m: Model, target: AdapterTarget, known: readonly AdapterTarget[]): never {
+  if ((target === "gate" || target === "gate-up") && !isGated(m.activation)) {
+    fail(`adapter.targets: ${m.activation} has no gate; use up`);
+  }
+  if (m.experts !== undefined && ["gate", "up", "gate-up", "down"].includes(target)) {
+    fail(
+      `adapter.targets: adapters of experts' matrices (${target}) are not covered; use attention's`,
+    );
+  }
+  if (m.latent !== undefined) {
+    fail(
+      `adapter.targets: this latent attention has no ${target} matrix; use ${known.filter((t) => t !== "output").join(", ")} or output`,
+    );
+  }
+  fail(`adapter.targets: ${target} belongs to latent attention; use ${known.join(", ")}`);
 }
 
 function checkEncoder(e: Encoder, index: number): void {

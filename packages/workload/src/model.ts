@@ -172,15 +172,36 @@ export interface Experts {
   readonly selectionBias: boolean;
 }
 
-/** Matrices that an adapter may be added to. */
-export type AdapterTarget = "query" | "key" | "value" | "output" | "gate" | "up" | "down";
+/**
+ * Matrices that an adapter may be added to. "qkv" and "gate-up" are one adapter for matrices side by side (Megatron-LM's
+ * linear_qkv and linear_fc1), and take the place of one for each; "query-down" to "key-value-up" are latent attention's.
+ */
+export type AdapterTarget =
+  | "query"
+  | "key"
+  | "value"
+  | "qkv"
+  | "output"
+  | "gate"
+  | "up"
+  | "gate-up"
+  | "down"
+  | "query-down"
+  | "query-up"
+  | "key-value-down"
+  | "key-value-up";
 
 /** Low-rank adapters: W x + B A x with A [rank, in] and B [out, rank] trained, all else frozen. */
 export interface Adapter {
   readonly rank: number;
   readonly targets: readonly AdapterTarget[];
-  /** How the frozen matrices of the layers are kept: training precision, 8 bits, or NF4 (QLoRA, arXiv 2305.14314). */
-  readonly base: "full" | "int8" | "nf4";
+  /**
+   * How the frozen matrices of the layers are kept: training precision, as the operands of 8-bit products (Transformer
+   * Engine's fp8 parameters), in int8, or NF4 (QLoRA, arXiv 2305.14314).
+   */
+  readonly base: "full" | "fp8" | "int8" | "nf4";
+  /** Probability with which an adapter's input is dropped, element by element; 0 for none. */
+  readonly dropout: number;
 }
 
 /** A transformer encoder whose output tokens stand in the decoder's sequence (ViT, arXiv 2010.11929; LLaVA). */

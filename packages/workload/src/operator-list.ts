@@ -3,7 +3,7 @@
  * Traffic is that of a fused kernel: each operand once. `e` is the bytes of an activation.
  */
 import type { Bytes, Flops } from "@trireme/core";
-import { type Model, isGated } from "./model.ts";
+import { type Adapter, type Model, isGated } from "./model.ts";
 import { type Operator, type Pass, operator } from "./operator.ts";
 import { type Plan, bytesOf, vocabularyBarriers } from "./plan.ts";
 
@@ -21,8 +21,8 @@ export interface ProductOptions {
   readonly dropped?: number;
   /** Its weights are not trained. */
   readonly frozen?: boolean;
-  /** How frozen weights are kept: expanded before each use, unless in full. */
-  readonly base?: "full" | "int8" | "nf4";
+  /** How frozen weights are kept: expanded before each use, unless in full or as operands are. */
+  readonly base?: Adapter["base"];
 }
 
 /** Collects the operators of a stage in order of execution. */
@@ -96,24 +96,28 @@ export class OperatorList {
     const weights = groups * inner * out;
     const written = e * (rows * out + (bias ? groups * out : 0));
     const forward = { flops, bytes: operand * (inner * rows + weights) + written };
-    const expand = o.base !== undefined && o.base !== "full" ? o.base : undefined;
+    const expand = expanded(o.base, quantised);
+    // What no weight gradient is made from is not written transposed.
+    const copies = o.frozen === true ? 1 : 2;
     if (expand !== undefined) this.#expand(groups * inner, out, expand, "forward");
-    if (quantised !== undefined) this.#cast(quantised, rows, inner, "forward");
-    if (quantised === "int8") this.#cast(quantised, groups * inner, out, "forward");
+    if (quantised !== undefined) this.cast(quantised, rows, inner, copies, "forward");
+    if (quantised === "int8") this.cast(quantised, groups * inner, out, copies, "forward");
     this.push(kind, form, "forward", [groups, rows, out, inner], forward);
     // Output features that are not kept: all of them, or those of the products that are dropped.
     const again =
       this.#recompute === "full" ? out : this.#recompute === "operators" ? (o.dropped ?? 0) : 0;
     if (again > 0) {
-      if (quantised !== undefined) this.#cast(quantised, rows, inner, "recompute");
-      if (quantised === "int8") this.#cast(quantised, groups * inner, again, "recompute");
+      if (quantised !== undefined) this.cast(quantised, rows, inner, copies, "recompute");
+      if (quantised === "int8") this.cast(quantised, groups * inner, again, copies, "recompute");
       const share = again / out;
       const work = { flops: flops * share, bytes: forward.bytes * share };
       this.push(kind, form, "recompute", [groups, rows, again, inner], work);
     }
     if (expand !== undefined) this.#expand(groups * inner, out, expand, "input-gradient");
-    if (quantised !== undefined) this.#cast(quantised, rows, out, "input-gradient");
-    if (quantised === "int8") this.#cast(quantised, groups * inner, out, "input-gradient");
+    if (quantised !== undefined) this.cast(quantised, rows, out, copies, "input-gradient");
+    if (quantised === "int8") {
+      this.cast(quantised, groups * inner, out, copies, "input-gradient");
+    }
     this.push(kind, form, "input-gradient", [groups, rows, inner, out], {
       flops,
       bytes: operand * (out * rows + weights) + e * rows * inner,
@@ -155,29 +159,30 @@ export class OperatorList {
   }
 
   /**
-   * Reads a tensor for its largest value and again to write it and its transpose quantised; in 4 bits once more, since
-   * the transpose alone is rotated (random Hadamard transform of NVFP4, arXiv 2509.25149 §4), and with a scale to 16 numbers.
+   * Reads a tensor for its largest value and again to write it quantised, and its transpose where weights are trained; in 4 bits
+   * once more, since the transpose alone is rotated (random Hadamard transform of NVFP4, arXiv 2509.25149 §4), and with a
+   * scale to 16 numbers.
    */
-  #cast(
+  cast(
     format: NonNullable<Plan["matrixPrecision"]>,
     rows: number,
     width: number,
+    copies: 1 | 2,
     pass: Pass,
   ): void {
     const n = rows * width;
     const four = format === "fp4";
     const operand = four ? 0.5 + 1 / 16 : 1;
-    const bytes = ((four ? 3 : 2) * this.element + 2 * operand) * n;
-    this.push("activation", `cast-${format}`, pass, [rows, width], {
-      flops: 3 * n,
-      bytes,
-    });
+    const reads = four ? 1 + copies : 2;
+    const bytes = (reads * this.element + copies * operand) * n;
+    const form = `cast-${format}${copies === 1 ? "-once" : ""}`;
+    this.push("activation", form, pass, [rows, width], { flops: 3 * n, bytes });
   }
 
   /** Writes frozen weights out in training precision before a product. */
-  #expand(inner: number, out: number, base: "int8" | "nf4", pass: Pass): void {
+  #expand(inner: number, out: number, base: Exclude<Adapter["base"], "full">, pass: Pass): void {
     const n = inner * out;
-    const stored = base === "int8" ? 1 : 0.5;
+    const stored = base === "nf4" ? 0.5 : 1;
     const work = { flops: n, bytes: (stored + this.element) * n };
     this.push("activation", `expand-${base}`, pass, [inner, out], work);
   }
@@ -361,4 +366,13 @@ export class OperatorList {
       bytes: bytes * parameters,
     });
   }
+}
+
+/** How frozen weights are kept where a product cannot take them so. */
+function expanded(
+  base: Adapter["base"] | undefined,
+  quantised: Plan["matrixPrecision"],
+): Exclude<Adapter["base"], "full"> | undefined {
+  if (base === undefined || base === "full") return undefined;
+  return base === "fp8" && quantised !== undefined ? undefined : base;
 }

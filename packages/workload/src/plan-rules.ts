@@ -61,13 +61,22 @@ const choices: readonly (readonly [Choice, readonly string[]])[] = [
 ];
 
 const optionalChoices: readonly (readonly [
-  "dispatchPrecision" | "reductionPrecision" | "gradientExchange" | "vocabulary",
+  (
+    | "dispatchPrecision"
+    | "reductionPrecision"
+    | "gradientExchange"
+    | "vocabulary"
+    | "attentionPrecision"
+    | "activationPrecision"
+  ),
   readonly string[],
 ])[] = [
   ["dispatchPrecision", ["fp32", "bf16", "fp8"]],
   ["reductionPrecision", ["fp32", "bf16", "fp16"]],
   ["gradientExchange", ["reduce-scatter", "all-reduce"]],
   ["vocabulary", ["two-barriers", "one-barrier", "interlaced"]],
+  ["attentionPrecision", ["fp8"]],
+  ["activationPrecision", ["fp8"]],
 ];
 
 function fail(message: string): never {
@@ -107,6 +116,9 @@ function checkValues(p: Plan): void {
     const value = p[key];
     if (value === undefined || known.includes(value)) continue;
     fail(`${key} "${value}" is not one of ${known.join(", ")}; leave it out for the usual`);
+  }
+  if (p.attentionPrecision !== undefined && !p.flashAttention) {
+    fail(`attentionPrecision fp8 is of flash attention; use flashAttention true`);
   }
   if (p.zero === 3 && p.gradientExchange === "all-reduce") {
     fail(

@@ -101,6 +101,10 @@ export interface Plan {
   readonly zero: 0 | 1 | 2 | 3;
   /** Attention in tiles without a score matrix in memory, causal tiles skipped (arXiv 2205.14135). */
   readonly flashAttention: boolean;
+  /** Products of attention where not `precision`: on 8-bit operands, which are kept so for backward (Transformer Engine's fp8_dot_product_attention). */
+  readonly attentionPrecision?: "fp8";
+  /** In what the feed-forward block keeps the input of its activation where not `precision` (Transformer Engine's fp8 input store). */
+  readonly activationPrecision?: "fp8";
   /** Generation of the flash attention kernels (FlashAttention 1, 2, 3); left out, the device's best. */
   readonly flashVersion?: 1 | 2 | 3;
   /**
@@ -207,6 +211,8 @@ export function definePlan(model: Model, options: PlanOptions): Plan {
     ...(o.pipelineBatches === undefined ? {} : { pipelineBatches: o.pipelineBatches }),
     ...(o.flashVersion === undefined ? {} : { flashVersion: o.flashVersion }),
     ...(o.matrixPrecision === undefined ? {} : { matrixPrecision: o.matrixPrecision }),
+    ...(o.attentionPrecision === undefined ? {} : { attentionPrecision: o.attentionPrecision }),
+    ...(o.activationPrecision === undefined ? {} : { activationPrecision: o.activationPrecision }),
     ...(o.reductionPrecision === undefined ? {} : { reductionPrecision: o.reductionPrecision }),
     ...(o.gradientExchange === undefined ? {} : { gradientExchange: o.gradientExchange }),
     ...(o.vocabulary === undefined ? {} : { vocabulary: o.vocabulary }),

@@ -120,8 +120,11 @@ function tensorParallel(push: Push, m: Model, p: Plan, s: Stage): void {
     push("all-gather", "tp", "input-gradient", activation, reduced.all);
     push("reduce-scatter", "tp", "input-gradient", activation, gathered.all - attentions + head);
     push("reduce-scatter", "tp", "input-gradient", latents, attentions);
-    // The inputs of QKV, first feed-forward product and logits are kept as the rank's part.
-    gather("weight-gradient", gathered.all, attentions, head + embedding);
+    // The inputs of QKV, first feed-forward product and logits are kept as the rank's part. Frozen matrices need
+    // theirs no more, and adapters keep what was gathered (Megatron-Bridge, peft/utils.py: return_layernorm_output_gathered).
+    if (m.adapter === undefined) {
+      gather("weight-gradient", gathered.all, attentions, head + embedding);
+    }
     const bytes = replicatedOnTensor(m, s) * bytesOf(p.gradientPrecision);
     push("all-reduce", "tp", "update", bytes, 1);
   } else {

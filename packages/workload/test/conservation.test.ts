@@ -60,6 +60,7 @@ const kinds: Readonly<Record<string, Model>> = Object.fromEntries(
     lora: {
       adapter: { rank: 4, targets: ["query", "key", "value", "output", "gate", "up", "down"] },
     },
+    "lora side by side": { adapter: { rank: 4, targets: ["qkv", "gate-up"], dropout: 0.1 } },
     qlora: { adapter: { rank: 4, base: "nf4" }, experts },
     hybrid: { pattern: "M*E", mamba, experts: { ...experts, sharedFfn: 32 } },
     "delta net": { pattern: "GE *E/*-", deltaNet, experts, prediction: 2, attentionGate: true },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { defineModel, model, modelNames, parameters } from "@trireme/workload";
+import { type AdapterTarget, defineModel, model, modelNames, parameters } from "@trireme/workload";
 
 test("parameter counts equal the published totals to the digit", () => {
   // Checkpoints on the Hugging Face hub, as counted by their own tensors.
@@ -178,6 +178,29 @@ test("the parts sum to the total, for every preset", () => {
     expect(m.source).not.toBe("");
     expect(m.name).toBe(name);
   }
+});
+
+test("adapters of MLPerf's llama2_70b_lora have 44.6 million parameters, PEFT's of the same matrices 65.5", () => {
+  const of = (targets: readonly AdapterTarget[]): number => {
+    const p = parameters(defineModel({ ...model("llama2-70b"), adapter: { rank: 16, targets } }));
+    expect(p.trainable).toBe(p.adapters);
+    return p.adapters;
+  };
+  // One adapter for queries, keys and values (Megatron-LM's linear_qkv), or one for each.
+  expect(of(["qkv", "output"])).toBe(44_564_480);
+  expect(of(["query", "key", "value", "output"])).toBe(65_536_000);
+  const first = of(["gate-up"]);
+  expect(of(["gate", "up"]) - first).toBe(80 * 16 * 8192);
+});
+
+test("adapters of latent attention are beside each of its matrices", () => {
+  const m = defineModel({
+    ...model("deepseek-v3"),
+    prediction: 0,
+    adapter: { rank: 8, targets: ["query-down", "query-up", "key-value-down", "key-value-up"] },
+  });
+  const features = 7168 + 1536 + (1536 + 128 * 192) + (7168 + 576) + (512 + 128 * 256);
+  expect(parameters(m).adapters).toBe(61 * 8 * features);
 });
 
 test("a shape alone is a model of GPT form", () => {

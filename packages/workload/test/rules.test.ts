@@ -82,6 +82,13 @@ test.each<readonly [string, typeof llama, object]>([
     { pp: 2, vocabulary: "one-barrier" },
   ],
   ["flashVersion 4 is not 1, 2 or 3", llama, { flashVersion: 4 }],
+  ['attentionPrecision "fp4" is not one of fp8', llama, { attentionPrecision: "fp4" }],
+  [
+    "attentionPrecision fp8 is of flash attention; use flashAttention true",
+    llama,
+    { attentionPrecision: "fp8", flashAttention: false },
+  ],
+  ['activationPrecision "bf16" is not one of fp8', llama, { activationPrecision: "bf16" }],
   ["zero 4 is not a ZeRO stage: 0, 1, 2 or 3", llama, { zero: 4 }],
   ["recomputeLayers -1 must be a whole number, 0 or more", llama, { recomputeLayers: -1 }],
   ['dispatchPrecision "fp4" is not one of fp32, bf16, fp8', mixtral, { dispatchPrecision: "fp4" }],
@@ -326,7 +333,10 @@ test.each<readonly [string, object]>([
     { experts: { ...experts, sharedGate: true } },
   ],
   ["adapter.rank 0 must be a whole number, 1 or more", { adapter: { rank: 0 } }],
-  ['adapter.base "int4" is not one of full, int8, nf4', { adapter: { rank: 4, base: "int4" } }],
+  [
+    'adapter.base "int4" is not one of full, fp8, int8, nf4',
+    { adapter: { rank: 4, base: "int4" } },
+  ],
   ["adapter.targets is empty", { adapter: { rank: 4, targets: [] } }],
   [
     "adapter.targets query, query names one twice",
@@ -339,9 +349,19 @@ test.each<readonly [string, object]>([
     { adapter: { rank: 4, targets: ["up"] }, experts },
   ],
   [
-    "latent attention has no single query matrix; use output",
-    { adapter: { rank: 4, targets: ["query"] }, latent, position: "rotary" },
+    "this latent attention has no value matrix; use query, key-value-down, key-value-up, up, down or output",
+    { adapter: { rank: 4, targets: ["value"] }, latent, position: "rotary" },
   ],
+  [
+    "adapter.targets: query-down belongs to latent attention; use query, key, value, qkv, output, up, down",
+    { adapter: { rank: 4, targets: ["query-down"] } },
+  ],
+  [
+    "adapter.targets: qkv has key in it; name one of them",
+    { adapter: { rank: 4, targets: ["qkv", "key"] } },
+  ],
+  ["adapter.targets: gelu has no gate; use up", { adapter: { rank: 4, targets: ["gate-up"] } }],
+  ["adapter.dropout 1 must be at least 0 and below 1", { adapter: { rank: 4, dropout: 1 } }],
   [
     "adapter: fine-tuning leaves the 1 prediction modules out; use prediction 0",
     { adapter: { rank: 4 }, prediction: 1 },

@@ -212,6 +212,17 @@ test("adapters alone are reduced, and a frozen encoder not at all", () => {
   expect(trainable / total).toBeLessThan(0.001);
 });
 
+test("frozen matrices have no weight gradients to gather inputs for", () => {
+  const m = model("llama2-7b");
+  const o = { tp: 4, sequenceParallel: true, globalBatch: 3 };
+  const frozen = collectives(defineModel({ ...m, adapter: { rank: 8 } }), o);
+  expect(sent(frozen, "tp", 4, "weight-gradient")).toBe(0);
+  for (const pass of ["forward", "input-gradient"] as const) {
+    expect(sent(frozen, "tp", 4, pass)).toBe(sent(collectives(m, o), "tp", 4, pass));
+  }
+  expect(sent(collectives(m, o), "tp", 4, "weight-gradient")).toBeGreaterThan(0);
+});
+
 test("an encoder under tensor parallelism reduces twice a layer, backward only where it is trained", () => {
   const vision = model("llava-1.5-7b");
   const volume = (frozen: boolean, pass: Pass): number => {

@@ -1,5 +1,6 @@
 /** The model of a corpus row, or what keeps it from being described. */
 import type { ModelOptions } from "@trireme/workload";
+import { adapterOf } from "./adapter-scripts.ts";
 import { type CorpusRow, number, object, text } from "./corpus-row.ts";
 
 /** Describes a row's model; a missing field comes back as "missing: field". */
@@ -30,6 +31,7 @@ export function modelOf(row: CorpusRow): ModelOptions | string {
   // OpenAI's gpt-oss has biases and a logit per head beside them (its model card, §2; model.py).
   const biased = text(f, "name").startsWith("gpt-oss");
   const experts = expertsOf(row, ffn ?? 4 * hidden!);
+  const adapter = adapterOf(row);
   return {
     name: text(f, "name"),
     layers: layers!,
@@ -63,6 +65,7 @@ export function modelOf(row: CorpusRow): ModelOptions | string {
       : {}),
     ...(experts === undefined ? {} : { experts }),
     prediction: predictionOf(row),
+    ...(adapter === undefined ? {} : { adapter }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** The model and the plan of a corpus row, or what keeps it from being described. */
 import { type ModelOptions, type PlanOptions } from "@trireme/workload";
+import { adapterPlan } from "./adapter-scripts.ts";
 import { bridgePlan } from "./bridge-recipes.ts";
 import { latentOf, modelOf, windowOf } from "./corpus-model.ts";
 import { type CorpusRow, number, object, text } from "./corpus-row.ts";
@@ -29,8 +30,6 @@ function notCovered(row: CorpusRow): string | undefined {
     return `not covered: attention ${attention}`;
   }
   if (number(row.model, "encoder_seq") !== undefined) return "not covered: encoders";
-  const task = text(row.parallel, "task");
-  if (task.includes("lora")) return "not covered: packed adapter runs";
   if (text(row.parallel, "cpu_offload") === "true") return "not covered: offloading";
   return undefined;
 }
@@ -138,6 +137,7 @@ function planOf(row: CorpusRow): PlanOptions | string {
     ...overlap,
     ...expertPlan(row, tp),
     ...(object(row.model, "moe") === undefined ? {} : { ...bridgePlan(row), ...nemoPlan(row) }),
+    ...adapterPlan(row),
   };
 }
 

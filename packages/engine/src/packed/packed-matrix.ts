@@ -14,7 +14,7 @@ import { nf4Block, toNf4 } from "./nf4.ts";
 import { packScales } from "./packed-scales.ts";
 
 /** How a frozen matrix is kept. */
-export type PackedBase = Exclude<Adapter["base"], "full"> | "bf16";
+export type PackedBase = "int8" | "nf4" | "bf16";
 
 /** What a tensor of a packed matrix is. */
 export type PackedRole = "codes" | "scales" | "groups" | "offset";
@@ -47,8 +47,8 @@ export function packedBase(
   narrow: boolean,
 ): PackedBase | undefined {
   if (frozen !== true || dims.length !== 2) return undefined;
-  const quantises = name.startsWith("h.") && !name.endsWith(".router.weight") && base !== "full";
-  if (quantises && name.endsWith(".weight")) return base;
+  const ofLayer = name.startsWith("h.") && !name.endsWith(".router.weight");
+  if (ofLayer && name.endsWith(".weight") && (base === "int8" || base === "nf4")) return base;
   return narrow ? "bf16" : undefined;
 }
 

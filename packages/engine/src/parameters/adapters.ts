@@ -4,7 +4,7 @@
  */
 import { type AdapterTarget, type Model, isGated } from "@trireme/workload";
 import type { ParameterSpec } from "./parameter.ts";
-import type { Share } from "./spec-parts.ts";
+import { type Share, evenly } from "./spec-parts.ts";
 import type { Range, Slice } from "../memory/slice.ts";
 
 /** The adapter of one target: A [inputs, rank] and B [rank, columns], by their names. */
@@ -13,6 +13,8 @@ export interface MatrixAdapter {
   readonly up: string;
   /** Of the matrix's result, to which it adds. */
   readonly columns: Range;
+  /** Columns of B that ranks share out each for themselves: those of queries, keys and values where one adapter has all. */
+  readonly widths: readonly number[];
 }
 
 /** The adapters of the matrix of this name, such as `h.0.attn.c_attn`, on one of so many ranks that share it out. */
@@ -21,7 +23,8 @@ export function matrixAdapters(model: Model, name: string, ranks = 1): readonly 
   const { targets } = model.adapter;
   return partsOf(model, name)
     .filter(([target]) => targets.includes(target))
-    .map(([target, { start, count }]) => ({
+    .map(([target, { start, count }, widths = [count]]) => ({
+      widths,
       down: `${name}.lora_A.${target}`,
       up: `${name}.lora_B.${target}`,
       columns: isRowParallel(name)
@@ -38,20 +41,21 @@ export function matrixAdapters(model: Model, name: string, ranks = 1): readonly 
 export function besideAdapters(
   model: Model,
   specs: readonly ParameterSpec[],
-  { rank: place, ranks }: Share,
+  share: Share,
 ): ParameterSpec[] {
+  const { ranks } = share;
   const { rank } = model.adapter!;
   return specs.flatMap((spec) => {
     const { name, dims } = spec;
     const matrix = name.endsWith(".weight") ? name.slice(0, -".weight".length) : "";
-    const adapters = matrixAdapters(model, matrix).flatMap(({ down, up, columns: { count } }) => {
+    const adapters = matrixAdapters(model, matrix).flatMap(({ down, up, widths }) => {
       const rows = isRowParallel(matrix) ? spec.slice : undefined;
-      const own = { start: (place * count) / ranks, count: count / ranks };
-      const columns = ranks === 1 || isRowParallel(matrix) ? undefined : { dim: 1, ranges: [own] };
+      const { total, ranges } = evenly(share, widths);
+      const columns = ranks === 1 || isRowParallel(matrix) ? undefined : { dim: 1, ranges };
       return [
         trained(down, [dims[0]!, rank], { deviation: 1 / Math.sqrt(dims[0]!) }, rows),
         // At first an adapter changes nothing.
-        trained(up, [rank, count], { constant: 0 }, columns),
+        trained(up, [rank, total], { constant: 0 }, columns),
       ];
     });
     return [{ ...spec, frozen: true }, ...adapters];
@@ -78,8 +82,11 @@ function isRowParallel(name: string): boolean {
   return name.endsWith(".c_proj") || name.endsWith(".o_proj");
 }
 
-/** What the columns of a matrix are. */
-function partsOf(model: Model, name: string): readonly (readonly [AdapterTarget, Range])[] {
+/** What adapters of a matrix add to: a target, its columns, and parts of them that lie apart on ranks. */
+type Part = readonly [target: AdapterTarget, columns: Range, widths?: readonly number[]];
+
+/** What the columns of a matrix are, each by itself and side by side. */
+function partsOf(model: Model, name: string): readonly Part[] {
   const { heads, kvHeads, headDim, hidden, ffn, activation } = model;
   const [queries, keys] = [heads * headDim, kvHeads * headDim];
   if (name.endsWith(".attn.c_attn")) {
@@ -87,6 +94,7 @@ function partsOf(model: Model, name: string): readonly (readonly [AdapterTarget,
       ["query", { start: 0, count: queries }],
       ["key", { start: queries, count: keys }],
       ["value", { start: queries + keys, count: keys }],
+      ["qkv", { start: 0, count: queries + 2 * keys }, [queries, keys, keys]],
     ];
   }
   // The second is latent attention's.
@@ -98,5 +106,6 @@ function partsOf(model: Model, name: string): readonly (readonly [AdapterTarget,
   return [
     ["gate", { start: 0, count: ffn }],
     ["up", { start: ffn, count: ffn }],
+    ["gate-up", { start: 0, count: 2 * ffn }, [ffn, ffn]],
   ];
 }

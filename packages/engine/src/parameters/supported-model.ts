@@ -49,6 +49,20 @@ export function modelWishes(m: Model): readonly Wish[] {
     ["latent attention with biases", m.latent !== undefined && (m.bias || m.qkvBias), "bias false"],
     ["multi-token prediction", m.prediction !== 0, "prediction 0"],
     ["encoders", m.encoders.length > 0, "a model without encoders"],
+    ...adapterWishes(m),
+  ];
+}
+
+function adapterWishes({ adapter, latent }: Model): readonly Wish[] {
+  const inner = latent === undefined ? undefined : adapter?.targets.find((t) => t !== "output");
+  return [
+    ["adapter.base fp8", adapter?.base === "fp8", "adapter.base int8"],
+    [
+      `adapter.dropout ${adapter?.dropout}`,
+      (adapter?.dropout ?? 0) > 0,
+      "adapter.dropout 0, the default",
+    ],
+    [`an adapter of ${inner} in latent attention`, inner !== undefined, "adapter.targets output"],
   ];
 }
 

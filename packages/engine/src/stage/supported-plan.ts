@@ -53,6 +53,16 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
       plan.matrixPrecision !== undefined && plan.matrixPrecision !== "fp8",
       "matrixPrecision fp8, or none",
     ],
+    [
+      `attentionPrecision ${plan.attentionPrecision}`,
+      plan.attentionPrecision !== undefined,
+      "no attentionPrecision",
+    ],
+    [
+      `activationPrecision ${plan.activationPrecision}`,
+      plan.activationPrecision !== undefined,
+      "no activationPrecision",
+    ],
     [`dropout ${plan.dropout}`, plan.dropout !== 0, "dropout 0"],
     ["flashAttention false", !plan.flashAttention, "flashAttention true"],
     // A rank copies its messages itself: they take its own time.

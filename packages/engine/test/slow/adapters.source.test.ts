@@ -22,6 +22,13 @@ test.each<Degrees>([
   { tp: 2, sequenceParallel: true, zero: 3, dp: 2 },
 ])("adapters under %o train as on one rank", (plan) => expectAdapted(llama, ofLlama, plan));
 
+test.each<Degrees>([
+  { tp: 2, sequenceParallel: true },
+  { tp: 2, dp: 2, zero: 3 },
+])("adapters of matrices side by side under %o train as on one rank", (plan) =>
+  expectAdapted(llama, ["qkv", "output", "gate-up", "down"], plan),
+);
+
 test.each<Degrees>([{ pp: 2 }, { pp: 2, tp: 2, microbatch: 2, schedule: "dualpipe" }])(
   "adapters of a model with a tied table under %o train as on one rank",
   (plan) => expectAdapted(gpt, ofGpt, plan),

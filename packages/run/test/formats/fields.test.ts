@@ -75,6 +75,8 @@ const plans: Readonly<Record<keyof Plan, Case>> = {
   order: [llama, { pp: 2, order: ["tp", "cp", "pp", "dp"] }],
   precision: [llama, { precision: "fp16" }],
   matrixPrecision: [llama, { matrixPrecision: "fp8" }],
+  attentionPrecision: [llama, { attentionPrecision: "fp8" }],
+  activationPrecision: [llama, { activationPrecision: "fp8" }],
   gradientPrecision: [llama, { gradientPrecision: "bf16" }],
   reductionPrecision: [llama, { gradientPrecision: "bf16", reductionPrecision: "fp32" }],
   gradientExchange: [llama, { zero: 1, gradientExchange: "all-reduce" }],
