@@ -14,6 +14,8 @@ export type DataSharing =
   /** All have the same: tensor and pipeline parallelism. */
   | "same";
 
+const sharings: readonly DataSharing[] = ["distinct", "sliced", "same"];
+
 /** An axis of the mesh; axes are given with the first varying fastest over ranks. */
 export interface PlaceAxis {
   readonly name: string;
@@ -63,9 +65,15 @@ export function placeTree(mesh: PlaceMesh | readonly PlaceAxis[]): PlaceTree {
   const axes = "order" in mesh ? axesOf(mesh) : mesh;
   const product = (kind: DataSharing): number =>
     axes.reduce((size, axis) => (axis.data === kind ? size * axis.size : size), 1);
-  for (const { name, size } of axes) {
+  for (const { name, size, data } of axes) {
     if (!Number.isInteger(size) || size < 1)
       throw new TriremeError("PLACE", `axis ${name} has size ${size}; use a positive integer`);
+    if (!sharings.includes(data)) {
+      throw new TriremeError(
+        "PLACE",
+        `axis ${name} shares data as ${JSON.stringify(data)}; use ${sharings.join(", ")}`,
+      );
+    }
   }
   const names = axes.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);

@@ -28,6 +28,8 @@ export function tokenize(documents: Iterable<Document>, tokenizer: Tokenizer): T
   const ends = new Float64Array(parts.length);
   let end = 0;
   parts.forEach((part, i) => {
+    // Before they are stored: 16 bits would make another id of one that does not fit.
+    checkIds(part, tokenizer.vocabulary, (at) => `${at} of document ${i}`);
     tokens.set(part, end);
     end += part.length;
     ends[i] = end;
@@ -44,15 +46,7 @@ export function tokenDataset(
   if (!Number.isSafeInteger(vocabulary) || vocabulary < 1) {
     throw new TriremeError("DATASET", `vocabulary ${vocabulary} is not a positive integer`);
   }
-  for (let i = 0; i < tokens.length; i++) {
-    const token = tokens[i]!;
-    if (token < 0 || token >= vocabulary) {
-      throw new TriremeError(
-        "DATASET",
-        `token ${token} at ${i} is outside the vocabulary: ids are 0..${vocabulary - 1}`,
-      );
-    }
-  }
+  checkIds(tokens, vocabulary, String);
   let before = 0;
   documents.forEach((end, i) => {
     if (!Number.isSafeInteger(end) || end < before) {
@@ -70,4 +64,20 @@ export function tokenDataset(
     );
   }
   return { tokens, documents, vocabulary, fingerprint: fingerprint(tokens, documents, vocabulary) };
+}
+
+/** Throws at the first token that is no id of the vocabulary; `place` says where it stands. */
+export function checkIds(
+  tokens: ArrayLike<number>,
+  vocabulary: number,
+  place: (at: number) => string,
+): void {
+  for (let i = 0; i < tokens.length; i++) {
+    const token = tokens[i]!;
+    if (token >= 0 && token < vocabulary && Math.floor(token) === token) continue;
+    throw new TriremeError(
+      "DATASET",
+      `token ${token} at ${place(i)} is outside the vocabulary: ids are 0..${vocabulary - 1}`,
+    );
+  }
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type PlaceAxis, placeTree, receiversOf } from "@trireme/dataloader";
+import { type PlaceAxis, type PlaceMesh, placeTree, receiversOf } from "@trireme/dataloader";
 
 test("tensor ranks share, context ranks slice, data ranks differ", () => {
   const tree = placeTree([
@@ -71,5 +71,12 @@ test("a mesh by sizes and order is the same tree as its axes", () => {
   );
   expect(() => placeTree({ axes, sizes: {}, order: "tp-pp" })).toThrow(
     'the order "tp-pp" has axis "pp", but how it shares data is not given; given are: tp, cp, dp',
+  );
+});
+
+test("a way to share data that there is not is refused with those that there are", () => {
+  const mesh: unknown = { axes: { dp: "shared" }, sizes: { dp: 2 }, order: "dp" };
+  expect(() => placeTree(mesh as PlaceMesh)).toThrow(
+    'axis dp shares data as "shared"; use distinct, sliced, same',
   );
 });

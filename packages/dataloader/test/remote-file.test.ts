@@ -171,3 +171,12 @@ test("patience without an end is patience, and numbers that are none are refused
     "pause NaN s; use 0 or more",
   );
 });
+
+test("a digest in capitals is the same, and one that is none does not cost the file", async () => {
+  const path = fresh();
+  await fetchFile({ url, path, sha256: sha256.toUpperCase() });
+  await expect(fetchFile({ url, path, sha256: `sha256:${sha256}` })).rejects.toThrow(
+    "is not 64 hex digits",
+  );
+  expect(content.equals(await readFile(path))).toBe(true);
+});

@@ -1,5 +1,15 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { byteTokenizer, characterTokenizer, tokenDataset, tokenize } from "@trireme/dataloader";
+import {
+  byteTokenizer,
+  characterTokenizer,
+  tokenDataset,
+  tokenize,
+  type Tokenizer,
+} from "@trireme/dataloader";
+import { prepareTokens } from "@trireme/dataloader/node";
 
 const documents = [
   { name: "a", text: "abc" },
@@ -48,4 +58,24 @@ test("tokens outside the vocabulary and ends that do not fit are refused with th
   expect(() => make([1, 2], [2, 1])).toThrow("document 1 ends at 1, before its start at 2");
   expect(() => make([1, 2], [1])).toThrow("the documents end at 1, the tokens at 2");
   expect(() => make([], [], 0)).toThrow("vocabulary 0 is not a positive integer");
+});
+
+test("an id that its tokenizer should not give is refused, not stored as another", async () => {
+  const strange: Tokenizer = {
+    ...byteTokenizer(),
+    encode: () => Int32Array.of(1, 65_536 + 7),
+  };
+  const texts = [{ name: "a", text: "ab" }];
+  expect(() => tokenize(texts, strange)).toThrow(
+    "token 65543 at 1 of document 0 is outside the vocabulary: ids are 0..255",
+  );
+  const directory = await mkdtemp(join(tmpdir(), "trireme-strange-"));
+  try {
+    const prefix = join(directory, "tokens");
+    await expect(
+      prepareTokens({ documents: texts, tokenizer: strange, prefix, workers: 0 }),
+    ).rejects.toThrow("token 65543 at 1 of document 0 of a batch");
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });

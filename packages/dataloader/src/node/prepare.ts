@@ -102,7 +102,7 @@ export async function prepareTokens(options: PrepareOptions): Promise<PrepareRep
     const write = async (most: number): Promise<void> => {
       while (pending.length > most) {
         const { names, tokens } = pending.shift()!;
-        await writer.add(names, await tokens);
+        await writer.add(names, await unlessAborted(tokens, signal));
       }
     };
     for await (const batch of batches(

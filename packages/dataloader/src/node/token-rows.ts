@@ -2,6 +2,7 @@
 import { open, rename, rm, writeFile } from "node:fs/promises";
 import { type Bytes, TriremeError } from "@trireme/core";
 import { encodeMegatronIndex } from "../megatron-index.ts";
+import { checkIds } from "../token-dataset.ts";
 import { encodeTokens, tokenTypeFor, tokenWidth } from "../token-type.ts";
 
 /** What was written. */
@@ -39,14 +40,7 @@ export async function writeTokenRows(
     let held: Uint8Array[] = [];
     let size = 0;
     for await (const row of rows) {
-      for (let i = 0; i < row.length; i++) {
-        const id = row[i]!;
-        if (Number.isInteger(id) && id >= 0 && id < vocabulary) continue;
-        throw new TriremeError(
-          "DATASET",
-          `token ${id} at ${i} of row ${lengths.length} is outside the vocabulary: ids are 0..${vocabulary - 1}`,
-        );
-      }
+      checkIds(row, vocabulary, (at) => `${at} of row ${lengths.length}`);
       lengths.push(row.length);
       tokens += row.length;
       const bytes = encodeTokens(type, row);

@@ -1,5 +1,6 @@
 import { TriremeError } from "@trireme/core";
 import { fingerprintValues } from "../fingerprint.ts";
+import { checkIds } from "../token-dataset.ts";
 import { type TokenType, encodeTokens, tokenWidth } from "../token-type.ts";
 import type { Tokenizer } from "../tokenizer.ts";
 
@@ -46,7 +47,12 @@ export function tokenizeBatch(
     return { bytes: new Uint8Array(0), lengths: new Int32Array(0), textBytes, prints };
   }
   const ends = endOfDocument === undefined ? 0 : 1;
-  const parts = batch.texts.map((text) => tokenizer.encode(text));
+  const parts = batch.texts.map((text, i) => {
+    const part = tokenizer.encode(text);
+    // Before they are stored: 16 bits would make another id of one that does not fit.
+    checkIds(part, tokenizer.vocabulary, (at) => `${at} of document ${i} of a batch`);
+    return part;
+  });
   const lengths = Int32Array.from(parts, (part) => {
     const length = part.length + ends;
     if (length <= 0x7fffffff) return length;

@@ -1,5 +1,5 @@
 /** Blocks of remote objects on the local disk, as many as a limit allows: what was used last stays. */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readFile, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Bytes, TriremeError } from "@trireme/core";
@@ -78,7 +78,8 @@ export class BlockCache {
   async put(object: string, block: number, bytes: Uint8Array): Promise<void> {
     const name = nameOf(object, block);
     const path = join(this.#directory, name);
-    const temporary = `${path}.${process.pid}.tmp`;
+    // Threads of one process may bring the same block at once.
+    const temporary = `${path}.${randomUUID()}.tmp`;
     await writeFile(temporary, bytes);
     await rename(temporary, path);
     this.#note(name, bytes.length);

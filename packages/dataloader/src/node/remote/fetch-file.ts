@@ -43,7 +43,10 @@ const deserted: Seconds = 120;
  * calls for one path, in any processes, one brings it and the others wait for that.
  */
 export async function fetchFile(options: RemoteFileOptions): Promise<RemoteFile> {
-  const { url, path, signal, silence = 30, deadline = Infinity } = options;
+  const { url, path, signal, sha256, silence = 30, deadline = Infinity } = options;
+  // A slip of the pen must not cost the file that is there.
+  if (sha256 !== undefined && !/^[0-9a-f]{64}$/i.test(sha256))
+    throw new TriremeError("REMOTE", `sha256 ${JSON.stringify(sha256)} is not 64 hex digits`);
   if (await exists(path)) return finished(options, true);
   await mkdir(dirname(path), { recursive: true });
   const lock = `${path}.partial.lock`;
@@ -188,7 +191,7 @@ async function finished(
     const hash = createHash("sha256");
     await pipeline(createReadStream(path), hash);
     const found = hash.digest("hex");
-    if (found !== sha256) {
+    if (found !== sha256.toLowerCase()) {
       // Out of the way, so that the next call brings it anew.
       await rm(path);
       throw new TriremeError(
