@@ -23,7 +23,8 @@
  * - `grouped`: DeepGEMM's grouped kernels on Hopper reach what its single ones do; PyTorch's on Blackwell, written
  *   for Hopper, half (torchao's grouped benchmarks on B200; its 8-bit kernels of a later release, measured alone, reach two thirds).
  * - `call`: a cuBLAS call from C++, a few microseconds of CUDA and as much of the library's.
- * - `memory`: a well-written elementwise kernel / datasheet bandwidth.
+ * - `memory`: a well-written elementwise kernel / datasheet bandwidth; casts to 8 bits on CDNA 4 as torchao measured them on the
+ *   MI350X, 4.4 to 4.5 TB/s (pytorch/ao pull request 4290).
  * - `dispatch`: launching eager PyTorch layers from the hosts that such devices are sold in. A transformer
  *   layer of hidden 1024 forward, recomputed and backward is bound by it: about 3.5 ms on A100
  *   hosts whatever the microbatch (vTrain's measurements, MICRO 2024), 34 operators here.
@@ -196,6 +197,7 @@ const known: Readonly<Record<string, Characteristics>> = {
     demand: 3930,
     matrix: 0.64,
     quantised: 0.66,
+    streaming: { "activation/cast-fp8/forward": 0.55, "activation/cast-fp8/input-gradient": 0.55 },
     attention: { wide: [0.44, 0.43], narrow: [0.35, 0.34], older: {} },
   },
   gaudi2: { ...hpu, matrix: 0.97, quantised: 0.955 },
