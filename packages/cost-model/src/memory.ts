@@ -156,9 +156,10 @@ function heldBy(
     kept += frozenInputs === true ? withInputs(m, p, s) : stageActivations(m, p, s);
     workspace = Math.max(workspace, stageWorkspace(m, p, s));
     const rows = (p.microbatch * p.sequence) / p.cp;
-    // Between its two passes a rank keeps the probabilities, in 32 bits, and the input of another microbatch.
+    // Between its two passes a rank keeps the probabilities of another microbatch, in 32 bits; rows that it looked up, the last
+    // stage's output and the gradients of both it has of two (arXiv 2411.05288, appendix C).
     if (s.vocabulary === true) {
-      workspace += rows * (lossVocab(m, p) * (logits + 4) + m.hidden * bytesOf(p.precision));
+      workspace += rows * (lossVocab(m, p) * (logits + 4) + 8 * m.hidden * bytesOf(p.precision));
     }
     if (!s.head || p.vocabulary !== undefined) continue;
     // Where all microbatches go forward first, the loss keeps a 32-bit gradient of each.

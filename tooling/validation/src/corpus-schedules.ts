@@ -7,7 +7,7 @@ import { ms } from "@trireme/core";
 import type { Plan } from "@trireme/workload";
 import { type CorpusRow, number, object, text } from "./corpus-row.ts";
 import type { Group, Outcome } from "./outcome.ts";
-import { vocabularyStep } from "./corpus-vocabulary.ts";
+import { vocabularyOutcomes } from "./corpus-vocabulary.ts";
 
 const source = "corpus";
 
@@ -21,7 +21,9 @@ const schedules: Readonly<Record<string, Plan["schedule"]>> = {
 
 /** The outcomes of a schedule row: of its bubble as the source works it out, and of its step. */
 export function scheduleOutcomes(row: CorpusRow): Outcome[] {
-  return object(row.measured, "profiled_ms") === undefined ? [vocabularyStep(row)] : profiled(row);
+  return object(row.measured, "profiled_ms") === undefined
+    ? vocabularyOutcomes(row)
+    : profiled(row);
 }
 
 function profiled(row: CorpusRow): Outcome[] {

@@ -49,6 +49,7 @@ test.each([
   ["schedule-vocabulary-two-barriers", "medianError", 0.14],
   ["schedule-vocabulary-one-barrier", "medianError", 0.17],
   ["schedule-vocabulary-interlaced", "medianError", 0.19],
+  ["schedule-memory", "medianError", 0.06],
   ["expert-exchange", "medianError", 0.09],
   ["collective", "medianError", 0.06],
   ["collective", "p90Error", 0.2],
