@@ -196,7 +196,9 @@ function rankMemory(
   const weights = stored * element - quantisedAway(m, p, held, stored);
   const gradients =
     sharedOut(p, held.trainable, held.trainableExperts, 2) * bytesOf(p.gradientPrecision);
-  const state = p.offload === "optimizer" ? 0 : p.precision === "fp32" ? 8 : 12;
+  const master = p.precision === "fp32" ? 0 : 4;
+  const moments = 2 * bytesOf(p.momentPrecision ?? "fp32");
+  const state = p.offload === "optimizer" ? 0 : master + moments;
   const optimizer = sharedOut(p, held.trainable, held.trainableExperts, 1) * state;
   const lost = overhead.fixed + overhead.fragmentation * (activations + workspace);
   return {

@@ -118,6 +118,10 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
     .enum(["fp32", "bf16", "fp16"])
     .optional()
     .describe("of gradient accumulation and reduction; default fp32"),
+  momentPrecision: z
+    .enum(["fp32", "bf16"])
+    .optional()
+    .describe("of the optimizer's moments; default fp32"),
   reductionPrecision: z
     .enum(["fp32", "bf16", "fp16"])
     .optional()

@@ -353,13 +353,15 @@ export class OperatorList {
   }
 
   /**
-   * AdamW over the rank's share of the parameters: gradient, master weight and two moments in 32
-   * bits read, the last three written, and the weights in training precision where that is another.
+   * AdamW over the rank's share of the parameters: gradient, master weight in 32 bits and two moments
+   * read, the last three written, and the weights in training precision where that is another.
    * Offloaded, the host updates and the device has none.
    */
   optimizer(parameters: number): void {
     const e = this.element;
-    const bytes = bytesOf(this.plan.gradientPrecision) + 12 + 12 + (e === 4 ? 0 : e);
+    const { gradientPrecision, momentPrecision = "fp32" } = this.plan;
+    const state = 4 + 2 * bytesOf(momentPrecision);
+    const bytes = bytesOf(gradientPrecision) + 2 * state + (e === 4 ? 0 : e);
     const form = this.plan.offload === "optimizer" ? "adamw-host" : "adamw";
     this.push("optimizer", form, "update", [parameters], {
       flops: 14 * parameters,

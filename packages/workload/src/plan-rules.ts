@@ -63,6 +63,7 @@ const choices: readonly (readonly [Choice, readonly string[]])[] = [
 const optionalChoices: readonly (readonly [
   (
     | "dispatchPrecision"
+    | "momentPrecision"
     | "reductionPrecision"
     | "gradientExchange"
     | "vocabulary"
@@ -72,6 +73,7 @@ const optionalChoices: readonly (readonly [
   readonly string[],
 ])[] = [
   ["dispatchPrecision", ["fp32", "bf16", "fp8"]],
+  ["momentPrecision", ["fp32", "bf16"]],
   ["reductionPrecision", ["fp32", "bf16", "fp16"]],
   ["gradientExchange", ["reduce-scatter", "all-reduce"]],
   ["vocabulary", ["two-barriers", "one-barrier", "interlaced"]],

@@ -84,12 +84,14 @@ export interface Plan {
   readonly offload: "none" | "optimizer";
   /** Mesh axes, the one whose ranks are neighbours first. */
   readonly order: readonly PlanAxis[];
-  /** Weights and activations; 16-bit training keeps 32-bit master weights and moments. */
+  /** Weights and activations; 16-bit training keeps 32-bit master weights and, unless `momentPrecision` says otherwise, moments. */
   readonly precision: "fp32" | "bf16" | "fp16";
   /** Matrix products of the layers where not `precision`: quantised operands, results in `precision`; "int8" on TPUs (AQT). */
   readonly matrixPrecision?: "fp8" | "int8" | "fp4";
   /** Gradient accumulation and reduction. */
   readonly gradientPrecision: "fp32" | "bf16" | "fp16";
+  /** Both moments of Adam where not 32 bits (DeepSeek-V3, arXiv 2412.19437 §3.3.2; Megatron-LM's precision-aware optimizer). */
+  readonly momentPrecision?: "fp32" | "bf16";
   /** What gradients are summed in over the replicas where not `gradientPrecision` (FSDP's reduce_dtype). */
   readonly reductionPrecision?: "fp32" | "bf16" | "fp16";
   /**
@@ -216,6 +218,7 @@ export function definePlan(model: Model, options: PlanOptions): Plan {
     ...(o.reductionPrecision === undefined ? {} : { reductionPrecision: o.reductionPrecision }),
     ...(o.gradientExchange === undefined ? {} : { gradientExchange: o.gradientExchange }),
     ...(o.vocabulary === undefined ? {} : { vocabulary: o.vocabulary }),
+    ...(o.momentPrecision === undefined ? {} : { momentPrecision: o.momentPrecision }),
     ...(o.fusedLoss === undefined ? {} : { fusedLoss: o.fusedLoss }),
     ...(o.fusedRotary === undefined ? {} : { fusedRotary: o.fusedRotary }),
   };

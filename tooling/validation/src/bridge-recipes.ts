@@ -47,6 +47,18 @@ export function bridgePlan(row: CorpusRow): BridgePlan | undefined {
   return recipe === undefined ? undefined : planOf(recipe);
 }
 
+/**
+ * What Megatron-Bridge's recipes of a model say, whatever is measured with them: `moonlight_16b.py` and `gpt_oss.py` leave
+ * `apply_rope_fusion` off, as TransformerConfig has it, and the former keeps moments in 16 bits.
+ */
+export function libraryPlan(row: CorpusRow): Pick<PlanOptions, "fusedRotary" | "momentPrecision"> {
+  const bridge = /bridge/.test(text(row.parallel, "framework") + row.dataset);
+  const name = text(row.model, "name");
+  if (!bridge) return {};
+  if (name.startsWith("moonlight")) return { fusedRotary: false, momentPrecision: "bf16" };
+  return name.startsWith("gpt-oss") ? { fusedRotary: false } : {};
+}
+
 function planOf(r: Recipe): BridgePlan {
   const graphs = r["graphs"];
   return {

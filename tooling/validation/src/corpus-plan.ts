@@ -1,7 +1,7 @@
 /** The model and the plan of a corpus row, or what keeps it from being described. */
 import { type ModelOptions, type PlanOptions } from "@trireme/workload";
 import { adapterPlan } from "./adapter-scripts.ts";
-import { bridgePlan } from "./bridge-recipes.ts";
+import { bridgePlan, libraryPlan } from "./bridge-recipes.ts";
 import { latentOf, modelOf, windowOf } from "./corpus-model.ts";
 import { type CorpusRow, number, object, text } from "./corpus-row.ts";
 import { densePlan, nemoPlan } from "./dgxc-scripts.ts";
@@ -134,6 +134,7 @@ function planOf(row: CorpusRow): PlanOptions | string {
     ...conventions(text(f, "framework")),
     ...densePlan(row),
     ...fusion(row),
+    ...libraryPlan(row),
     ...overlap,
     ...expertPlan(row, tp),
     ...(object(row.model, "moe") === undefined ? {} : { ...bridgePlan(row), ...nemoPlan(row) }),
@@ -168,8 +169,9 @@ function overlaps(
   const tensor = !none && modern && !/tp_comm_overlap=(false|0)/.test(stated);
   return {
     overlapDataParallel: data,
-    overlapTensorParallel: tensor || stated.includes("asynctp"),
-    overlapPointToPoint: !none && modern,
+    // MegaScale says of its rows "TP/PP/DP overlap" (§3.2).
+    overlapTensorParallel: tensor || /asynctp|tp\/pp/.test(stated),
+    overlapPointToPoint: !none && (modern || stated.includes("tp/pp")),
   };
 }
 
@@ -225,7 +227,7 @@ function fusion(
   row: CorpusRow,
 ): Pick<
   PlanOptions,
-  "fusedSoftmax" | "fusedNorm" | "fusedElementwise" | "fusedRotary" | "overlapGradientProducts"
+  "fusedSoftmax" | "fusedNorm" | "fusedElementwise" | "overlapGradientProducts"
 > {
   const norm = text(row.parallel, "norm_impl");
   const framework = text(row.parallel, "framework");
@@ -233,11 +235,7 @@ function fusion(
     /aa-scaling|internevo|fsdp|deepspeed/.test(framework) ||
     ["llmfoundry", "torchtitan"].includes(row.dataset);
   const compiled = text(row.parallel, "compile") === "true";
-  // Megatron-Bridge's moonlight_16b.py and gpt_oss.py leave apply_rope_fusion off, as TransformerConfig has it.
-  const rotary =
-    /bridge/.test(framework + row.dataset) && /^(moonlight|gpt-oss)/.test(text(row.model, "name"));
   return {
-    ...(rotary ? { fusedRotary: false } : {}),
     fusedSoftmax: !text(row.parallel, "attention_impl").startsWith("torch"),
     fusedNorm: norm === "" ? !eager || compiled : !norm.startsWith("torch"),
     fusedElementwise: !eager || compiled,

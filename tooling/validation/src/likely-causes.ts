@@ -5,10 +5,7 @@ const causes: readonly (readonly [RegExp, string])[] = [
   [/^mbridge-25\.09-qwen3-235b-.*h100/, "release 25.11 runs the same layout in 20.8 s"],
   [/^mbridge-25\.09-qwen3-30b-.*b200-8/, "release 25.11 takes 28.2 s for the same layout"],
   [/^mbcard-(?!.*(performance|weak_scaling))/, "a functional check, not tuned, by its own words"],
-  [
-    /^megascale-175b-megascale/,
-    "parallel block, sliding windows and LAMB: the row does not say how",
-  ],
+  [/^megascale-175b-megascale/, "sliding windows of a width that is not said, and LAMB"],
   [
     /^mbridge-25\.11-qwen3-30b-a3b-.*(h100|b200-8)/,
     "release 25.09 ran the same layout in half the time",

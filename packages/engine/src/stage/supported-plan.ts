@@ -49,6 +49,11 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
       "reductionPrecision fp32 or bf16",
     ],
     [
+      `momentPrecision ${plan.momentPrecision}`,
+      plan.momentPrecision === "bf16",
+      "momentPrecision fp32",
+    ],
+    [
       `matrixPrecision ${plan.matrixPrecision}`,
       plan.matrixPrecision !== undefined && plan.matrixPrecision !== "fp8",
       "matrixPrecision fp8, or none",

@@ -32,6 +32,7 @@ export function planOf(o: OptionList, refuse: Refuse): unknown {
     order: o.flag("--use-tp-pp-dp-mapping") ? ["tp", "cp", "pp", "dp"] : undefined,
     groupedKernel: o.flag("--moe-grouped-gemm") || undefined,
     cudaGraphs: graphsOf(o, refuse),
+    momentPrecision: momentsOf(o, refuse),
     offload: o.flag("--optimizer-cpu-offload") ? "optimizer" : undefined,
     overlapExpertParallel: o.flag("--overlap-moe-expert-parallel-comm") || undefined,
     microbatch: o.number("--micro-batch-size"),
@@ -68,6 +69,15 @@ function chunksOf(o: OptionList, pp: number): number | undefined {
     "--account-for-loss-in-pipeline-split",
   ];
   return (layers + ends.filter((end) => o.flag(end)).length) / (pp * layersOfChunk);
+}
+
+/** Both moments alike, in 32 bits unless the optimizer is the one that knows others. */
+function momentsOf(o: OptionList, refuse: Refuse): unknown {
+  const aware = o.flag("--use-precision-aware-optimizer");
+  const [first, second] = ["--exp-avg-dtype", "--exp-avg-sq-dtype"].map((name) => o.text(name));
+  if (!aware || (first === undefined && second === undefined)) return undefined;
+  if (first === second && (first === "fp32" || first === "bf16")) return first;
+  return refuse("--exp-avg-dtype", first ?? "fp32", "both moments alike, in fp32 or bf16");
 }
 
 /** "block" recomputes the first layers of each stage, "uniform" groups of so many. */

@@ -63,6 +63,13 @@ const rows: readonly Row[] = [
   { path: "optimizer.adam_beta2", option: "adam-beta2" },
   { path: "optimizer.adam_eps", option: "adam-eps" },
   { path: "optimizer.clip_grad", option: "clip-grad" },
+  {
+    path: "optimizer.use_precision_aware_optimizer",
+    option: "use-precision-aware-optimizer",
+    kind: "flag",
+  },
+  { path: "optimizer.exp_avg_dtype", option: "exp-avg-dtype" },
+  { path: "optimizer.exp_avg_sq_dtype", option: "exp-avg-sq-dtype" },
   { path: "optimizer.optimizer_cpu_offload", option: "optimizer-cpu-offload", kind: "flag" },
   { path: "scheduler.lr_decay_style", option: "lr-decay-style" },
   { path: "scheduler.lr_warmup_iters", option: "lr-warmup-iters" },

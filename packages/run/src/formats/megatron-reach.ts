@@ -56,6 +56,7 @@ export const reach: Reach = {
     "precision",
     "matrixPrecision",
     "gradientPrecision",
+    "momentPrecision",
     "zero",
     "flashAttention",
     "flashVersion",

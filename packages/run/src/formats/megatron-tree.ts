@@ -47,6 +47,7 @@ const fields: Readonly<Record<string, string>> = {
   "overlap-moe-expert-parallel-comm": "plan.overlapExpertParallel",
   "cuda-graph-impl": "plan.cudaGraphs",
   "optimizer-cpu-offload": "plan.offload",
+  "exp-avg-dtype": "plan.momentPrecision",
   "use-tp-pp-dp-mapping": "plan.order",
   "pipeline-model-parallel-layout": "plan.stageLayers",
   "no-scatter-gather-tensors-in-pipeline": "plan.scatterGather",
