@@ -111,6 +111,12 @@ export function instructionVulnerability(
     bad += (weights[bits] * (trials - outcomes.masked)) / trials;
     all += weights[bits];
   }
+  if (!(all > 0 && bad >= 0)) {
+    throw new TriremeError(
+      "CAMPAIGN",
+      `weights of the bits of ${instruction} are ${all} together: use 0 or more each, above 0 together`,
+    );
+  }
   return bad / all;
 }
 

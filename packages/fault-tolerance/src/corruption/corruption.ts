@@ -91,11 +91,17 @@ export function drawCorruption(
 /**
  * Does a corruption to the values in place.
  * @returns Values whose bits have changed: a stuck bit may have been right already.
- * @throws TriremeError "BITS" when the array cannot hold the format, "CORRUPTION" when it is too short.
+ * @throws TriremeError "BITS" when the array cannot hold the format, "CORRUPTION" when it is too short
+ * or a start, stride or count is out of range.
  */
 export function applyCorruption(values: FloatArray, corruption: Corruption): number {
   const { format, start, stride, count, keep, flip } = corruption;
   checkFormat(values, format);
+  if (!Number.isInteger(start) || start < 0) {
+    throw new TriremeError("CORRUPTION", `start = ${start}: use an integer from 0 up`);
+  }
+  inRange("stride", stride, 2 ** 32);
+  inRange("count", count, 2 ** 32);
   const last = start + (count - 1) * stride;
   if (last >= values.length) {
     throw new TriremeError(

@@ -98,8 +98,14 @@ export function falseAlarmShare(
   successful: readonly EndedJob[],
   failures: readonly FailedCheck[],
 ): number {
+  const times = new Map<number, Seconds[]>();
+  for (const { host, time } of failures) {
+    const before = times.get(host);
+    if (before === undefined) times.set(host, [time]);
+    else before.push(time);
+  }
   const hit = successful.filter(({ hosts, started, ended }) =>
-    failures.some(({ host, time }) => hosts.includes(host) && time >= started && time <= ended),
+    hosts.some((host) => times.get(host)?.some((time) => time >= started && time <= ended)),
   );
   return successful.length === 0 ? 0 : hit.length / successful.length;
 }

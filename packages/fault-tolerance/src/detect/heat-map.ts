@@ -26,7 +26,8 @@ export function heatMap(segments: Readonly<Record<string, ArrayLike<Seconds>>>):
     }
     const sorted = Float64Array.from(times).sort();
     if (!(sorted[0]! > 0) || Number.isNaN(sorted.at(-1))) {
-      throw new TriremeError("HEAT_MAP", `${name}: a time of ${sorted[0]} s; use times above 0`);
+      const wrong = Array.from(times).find((time) => !(time > 0));
+      throw new TriremeError("HEAT_MAP", `${name}: a time of ${wrong} s; use times above 0`);
     }
     const median = (sorted[hosts >> 1]! + sorted[(hosts - 1) >> 1]!) / 2;
     for (let host = 0; host < hosts; host++) {

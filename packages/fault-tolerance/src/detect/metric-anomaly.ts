@@ -1,12 +1,19 @@
 /** Suspicion from what training itself reports: loss and gradient norm. */
+import { TriremeError } from "@trireme/core";
+import { median } from "./median.ts";
 
 export type Anomaly = "none" | "not-finite" | "spike";
 
-/** ByteRobust's rule: NaN or infinity, or a value of `factor` (5) times the recent median. */
+/**
+ * ByteRobust's rule: NaN or infinity, or a value of `factor` (5) times the recent median. What is not
+ * finite of the recent values is left out.
+ * @throws TriremeError "ANOMALY" when the factor is not above 0.
+ */
 export function metricAnomaly(recent: readonly number[], value: number, factor = 5): Anomaly {
+  if (!(factor > 0)) {
+    throw new TriremeError("ANOMALY", `factor = ${factor} must be above 0; 5 is usual`);
+  }
   if (!Number.isFinite(value)) return "not-finite";
-  if (recent.length === 0) return "none";
-  const sorted = recent.toSorted((a, b) => a - b);
-  const median = sorted[sorted.length >> 1]!;
-  return median > 0 && value >= factor * median ? "spike" : "none";
+  const usual = median(recent.filter((each) => Number.isFinite(each)));
+  return usual > 0 && value >= factor * usual ? "spike" : "none";
 }

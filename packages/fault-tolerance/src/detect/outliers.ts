@@ -1,5 +1,6 @@
 /** Values far from the rest: median + k · MAD, over values side by side and over a window in time. */
 import { TriremeError } from "@trireme/core";
+import { median as middle } from "./median.ts";
 
 /** Makes the median absolute deviation the standard deviation of normal values. */
 const normal = 1.4826;
@@ -73,10 +74,6 @@ function spread(values: readonly number[]): { median: number; deviation: number 
   const finite = values.filter((x) => Number.isFinite(x));
   const median = middle(finite);
   return { median, deviation: normal * middle(finite.map((x) => Math.abs(x - median))) };
-}
-
-function middle(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 }
 
 function checkFactor(k: number): void {

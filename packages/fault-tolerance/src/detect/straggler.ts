@@ -18,6 +18,8 @@ export const stragglerThreshold = 0.75;
 /**
  * Relative score of each rank: reference median / own median, weighted over kernels by
  * count × average of the rank. The reference is the fastest rank's median, so one rank scores 1.
+ * A rank that ran none of the kernels scores 1: nothing is known against it.
+ * @throws TriremeError "STRAGGLER" on lists of other lengths, times not above 0 or counts below 0.
  */
 export function relativeScores(kernels: readonly KernelTimes[]): Float64Array {
   const ranks = kernels[0]?.median.length ?? 0;
@@ -25,17 +27,17 @@ export function relativeScores(kernels: readonly KernelTimes[]): Float64Array {
   const weights = new Float64Array(ranks);
   for (const kernel of kernels) {
     const { name, median, average = median, count } = kernel;
-    if (median.length !== ranks || average.length !== ranks || (count ?? median).length !== ranks) {
-      throw new TriremeError(
-        "STRAGGLER",
-        `kernel ${name}: times of ${median.length} ranks, not ${ranks}`,
-      );
+    for (const [what, list] of Object.entries({ median, average, count: count ?? median })) {
+      if (list.length === ranks) continue;
+      const found = `${what} of ${list.length} ranks, not ${ranks}`;
+      throw new TriremeError("STRAGGLER", `kernel ${name}: ${found} as the first kernel has`);
     }
     let reference = Infinity;
-    for (const time of median) {
-      if (!(time > 0))
-        throw new TriremeError("STRAGGLER", `kernel ${name}: median ${time} s is not above 0`);
-      reference = Math.min(reference, time);
+    for (let rank = 0; rank < ranks; rank++) {
+      check(name, "median", median[rank]!, median[rank]! > 0);
+      check(name, "average", average[rank]!, average[rank]! > 0);
+      check(name, "count", count?.[rank] ?? 1, (count?.[rank] ?? 1) >= 0);
+      reference = Math.min(reference, median[rank]!);
     }
     for (let rank = 0; rank < ranks; rank++) {
       const weight = (count?.[rank] ?? 1) * average[rank]!;
@@ -43,8 +45,16 @@ export function relativeScores(kernels: readonly KernelTimes[]): Float64Array {
       weights[rank]! += weight;
     }
   }
-  for (let rank = 0; rank < ranks; rank++) scores[rank]! /= weights[rank]!;
+  for (let rank = 0; rank < ranks; rank++) {
+    scores[rank] = weights[rank]! > 0 ? scores[rank]! / weights[rank]! : 1;
+  }
   return scores;
+}
+
+function check(kernel: string, what: string, value: number, ok: boolean): void {
+  if (ok && value < Infinity) return;
+  const rule = what === "count" ? "0 or more" : "above 0 s";
+  throw new TriremeError("STRAGGLER", `kernel ${kernel}: ${what} = ${value} must be ${rule}`);
 }
 
 /** Individual score: the best median this rank ever had against its median now. */

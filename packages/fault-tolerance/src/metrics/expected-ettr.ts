@@ -63,14 +63,15 @@ function checkOptions(options: ExpectedEttrOptions): void {
   })) {
     check(name, value);
   }
-  if (!(interval > 0)) {
+  if (!(interval > 0 && interval < Infinity)) {
     throw new TriremeError(
       "ETTR",
-      `interval = ${interval} s: checkpoints need an interval above 0`,
+      `interval = ${interval} s: checkpoints need an interval above 0, and a finite one`,
     );
   }
 }
 
 function check(name: string, value: number): void {
-  if (!(value >= 0)) throw new TriremeError("ETTR", `${name} = ${value} must be 0 or more`);
+  if (value >= 0 && value < Infinity) return;
+  throw new TriremeError("ETTR", `${name} = ${value} must be 0 or more, and finite`);
 }

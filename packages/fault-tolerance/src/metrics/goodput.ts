@@ -39,7 +39,7 @@ export function clusterGoodput(jobs: Iterable<JobTimes>, gpus: number, elapsed: 
     scheduled += job.gpus * (job.productive + job.unproductive);
   }
   // Sums of many floats may exceed a full cluster in their last digits.
-  if (!(capacity > 0) || scheduled > capacity * (1 + 1e-9)) {
+  if (!(capacity > 0 && productive >= 0 && scheduled <= capacity * (1 + 1e-9))) {
     throw new TriremeError(
       "GOODPUT",
       `jobs ran for ${scheduled} GPU-seconds, but ${gpus} GPUs for ${elapsed} s are ${capacity}`,

@@ -14,7 +14,8 @@ export type FailureLaw =
   | { readonly kind: "trace"; readonly times: readonly Seconds[] };
 
 /**
- * Refuses a law with a parameter that is not above 0, an empty one, and a trace that is unsorted.
+ * Refuses a law with a parameter that is not above 0, an empty one, and a trace that is unsorted or
+ * of zeros only.
  * @throws TriremeError "LAW"
  */
 export function checkLaw(law: FailureLaw): void {
@@ -41,6 +42,12 @@ export function checkLaw(law: FailureLaw): void {
             `time ${i} of a trace law is ${time} s after ${law.times[i - 1] ?? 0} s: sort the times`,
           );
         }
+      }
+      if (law.times.at(-1) === 0) {
+        throw new TriremeError(
+          "LAW",
+          `all ${law.times.length} times of a trace law are 0 s: time would stand still; use one above 0`,
+        );
       }
   }
 }

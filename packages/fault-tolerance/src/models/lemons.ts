@@ -26,6 +26,7 @@ export function drawLemons(cluster: Cluster, share: number, factor: number, seed
       `share ${share} of lemon hosts is not in [0, 1]; RSC-1: 0.012`,
     );
   }
+  checkFactor(factor);
   const count = share === 0 ? 0 : Math.max(1, Math.round(share * cluster.hosts));
   const rng = createRng(seed);
   // Floyd's sample: as many draws as lemons (CACM 30(9), 1987).
@@ -65,9 +66,7 @@ export function lemonPopulations(
 }
 
 function checkLemons(cluster: Cluster, { hosts, factor }: Lemons): void {
-  if (!(factor >= 1 && factor < Infinity)) {
-    throw new TriremeError("LEMONS", `lemons fail ${factor} times as often: use 1 or more`);
-  }
+  checkFactor(factor);
   for (const [i, host] of hosts.entries()) {
     if (Number.isInteger(host) && host > (hosts[i - 1] ?? -1) && host < cluster.hosts) continue;
     throw new TriremeError(
@@ -75,6 +74,11 @@ function checkLemons(cluster: Cluster, { hosts, factor }: Lemons): void {
       `lemon ${i} is host ${host}: use hosts of 0..${cluster.hosts - 1}, ascending, each once`,
     );
   }
+}
+
+function checkFactor(factor: number): void {
+  if (factor >= 1 && factor < Infinity) return;
+  throw new TriremeError("LEMONS", `lemons fail ${factor} times as often: use 1 or more`);
 }
 
 function unitsOfHost(cluster: Cluster, component: "accelerator" | "nic" | "host", host: number) {

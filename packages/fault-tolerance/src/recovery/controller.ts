@@ -9,7 +9,12 @@
 import type { Seconds } from "@trireme/core";
 
 import { nextMembership } from "./membership.ts";
-import { type ControllerOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import {
+  type ControllerOptions,
+  type ResolvedOptions,
+  checkWhole,
+  resolveOptions,
+} from "./options.ts";
 import { orderOf, refuseStale } from "./order.ts";
 import type { CohortReport, Order, Report } from "./protocol.ts";
 import { type ControllerRecord, type StopKind, firstRecord } from "./record.ts";
@@ -123,8 +128,12 @@ export class RecoveryController {
     this.#resume(now);
   }
 
-  /** Makes a repaired or new host a standby; one that is already known stays what it is. */
+  /**
+   * Makes a repaired or new host a standby; one that is already known stays what it is.
+   * @throws TriremeError "CONTROLLER" for a host that is no whole number from 0 up.
+   */
   admit(host: number, now: Seconds): void {
+    checkWhole("host", host);
     if (this.#record.phase === "stopped" || this.#knows(host)) return;
     const evicted = new Map(this.#record.evicted);
     evicted.delete(host);
@@ -135,8 +144,10 @@ export class RecoveryController {
   /**
    * Asks for another version of the code, in place: at once where urgent, else at the next
    * interruption, and after the window at the latest. Updates that wait are merged into the newest.
+   * @throws TriremeError "CONTROLLER" for a version that is no whole number from 0 up.
    */
   update(version: number, now: Seconds, options: { readonly urgent?: boolean } = {}): void {
+    checkWhole("version", version);
     if (this.#record.phase === "stopped") return;
     const due = options.urgent === true ? now : now + this.#options.updateWindow;
     const pending = { version, due: Math.min(due, this.#record.pending?.due ?? Infinity) };

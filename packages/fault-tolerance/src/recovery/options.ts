@@ -88,15 +88,10 @@ export function resolveOptions(options: ControllerOptions): ResolvedOptions {
     ["unit", 1],
     ["keep", 1],
   ] as const) {
-    const value = resolved[name];
-    if (!Number.isSafeInteger(value) || value < least) {
-      refuse(`${name} = ${value} must be a whole number, ${least} or more`);
-    }
+    checkWhole(name, resolved[name], least);
   }
   for (const [name, value] of Object.entries(resolved.spike)) {
-    if (!Number.isSafeInteger(value) || value < 0) {
-      refuse(`spike.${name} = ${value} must be a whole number, 0 or more`);
-    }
+    checkWhole(`spike.${name}`, value);
   }
   if (hosts.length % unit !== 0) {
     refuse(
@@ -104,6 +99,12 @@ export function resolveOptions(options: ControllerOptions): ResolvedOptions {
     );
   }
   return resolved;
+}
+
+/** @throws TriremeError "CONTROLLER" for what is no whole number from `least` up. */
+export function checkWhole(name: string, value: number, least = 0): void {
+  if (Number.isSafeInteger(value) && value >= least) return;
+  refuse(`${name} = ${value} must be a whole number, ${least} or more`);
 }
 
 function refuse(message: string): never {

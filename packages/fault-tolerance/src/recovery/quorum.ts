@@ -48,7 +48,8 @@ export type QuorumDecision =
  * previous one; any other needs `minReplicas`, more than half of the replicas that are heartbeating,
  * so that two disjoint quorums cannot stand at once, and all of them, or the join timeout passed.
  * The id grows when members change or a commit has failed.
- * @throws TriremeError "QUORUM" for a join timeout shorter than a recovery.
+ * @throws TriremeError "QUORUM" for a join timeout shorter than a recovery, times or numbers that are
+ * none, and a replica that asks twice: it would count as two of a majority.
  */
 export function decideQuorum(options: QuorumOptions): QuorumDecision {
   const { now, participants, heartbeats, previous, minReplicas, joinTimeout, recovery } = options;
@@ -59,12 +60,23 @@ export function decideQuorum(options: QuorumOptions): QuorumDecision {
     );
   }
   const timeout = options.heartbeatTimeout ?? 5;
+  for (const [name, value] of Object.entries({
+    minReplicas,
+    joinTimeout,
+    heartbeatTimeout: timeout,
+  })) {
+    if (!(value >= 0)) throw new TriremeError("QUORUM", `${name} = ${value} must be 0 or more`);
+  }
   const alive = new Set<string>();
   for (const [name, at] of heartbeats) if (now - at < timeout) alive.add(name);
   const healthy = participants
     .filter((each) => alive.has(each.replica))
     .toSorted((a, b) => (a.replica < b.replica ? -1 : a.replica > b.replica ? 1 : 0));
   const here = new Set(healthy.map((each) => each.replica));
+  if (here.size < healthy.length) {
+    const twice = healthy.find((each, i) => healthy[i + 1]?.replica === each.replica);
+    throw new TriremeError("QUORUM", `replica ${twice?.replica} asks twice: name each once`);
+  }
   const before = new Set(previous?.members.map((member) => member.replica));
   const shrinkOnly = previous !== undefined && healthy.some((each) => each.shrinkOnly === true);
   const members = shrinkOnly ? healthy.filter((each) => before.has(each.replica)) : healthy;
@@ -107,12 +119,20 @@ export interface RecoveryAssignment {
  * Who heals from whom: replicas behind the greatest step fetch from those at it, dealt round-robin
  * and shifted by `groupRank`, so that no one source serves all. At step 0 with `initSync` all take
  * the state of one primary, so that they start equal.
+ * @throws TriremeError "QUORUM" for a step or group rank that is no whole number from 0 up.
  */
 export function assignRecovery(
   steps: readonly number[],
   options: { readonly groupRank?: number; readonly initSync?: boolean } = {},
 ): readonly RecoveryAssignment[] {
   const { groupRank = 0, initSync = true } = options;
+  for (const value of [groupRank, ...steps]) {
+    if (Number.isSafeInteger(value) && value >= 0) continue;
+    throw new TriremeError(
+      "QUORUM",
+      `steps [${steps.slice(0, 8).join(", ")}${steps.length > 8 ? ", …" : ""}] and groupRank ${groupRank}: use whole numbers from 0 up`,
+    );
+  }
   const greatest = steps.reduce((a, b) => Math.max(a, b), 0);
   const current = steps.flatMap((step, i) => (step === greatest ? [i] : []));
   const primary = current[groupRank % current.length];
@@ -122,11 +142,11 @@ export function assignRecovery(
   );
   // At step 0 only the primary's state counts; later every replica at the greatest step has it.
   const from = new Map<number, number>();
+  const sendTo = steps.map((): number[] => []);
   for (const [i, replica] of behind.entries()) {
-    from.set(replica, initial ? primary! : current[(i + groupRank) % current.length]!);
+    const source = initial ? primary! : current[(i + groupRank) % current.length]!;
+    from.set(replica, source);
+    sendTo[source]!.push(replica);
   }
-  return steps.map((_, i) => ({
-    healFrom: from.get(i),
-    sendTo: behind.filter((each) => from.get(each) === i),
-  }));
+  return sendTo.map((to, i) => ({ healFrom: from.get(i), sendTo: to }));
 }

@@ -95,6 +95,7 @@ export function decodeRecord(text: string): ControllerRecord {
   const wrong =
     whole.find((name) => !Number.isSafeInteger(fields[name])) ??
     lists.find((name) => !Array.isArray(fields[name])) ??
+    (fields.evicted.every((each) => Array.isArray(each)) ? undefined : "evicted") ??
     (["training", "halting", "stopped"].includes(fields.phase) ? undefined : "phase");
   if (wrong !== undefined) {
     const found = JSON.stringify(fields[wrong]) ?? "missing";

@@ -49,7 +49,9 @@ export function planRollback(input: RollbackInput): Rollback {
   const { step, skip, saves, last, policy } = input;
   const batch = step + skip;
   // A spike no further than the last one (and what was skipped after it) is the same trouble.
-  const count = last !== undefined && batch <= last.batch + 2 * policy.margin ? last.count + 1 : 1;
+  // With no margin the batch after is the next that can spike.
+  const near = Math.max(1, 2 * policy.margin);
+  const count = last !== undefined && batch <= last.batch + near ? last.count + 1 : 1;
   if (count > policy.limit) {
     const reason = `diverged: ${count} loss spikes in a row up to step ${step}, batch ${batch}`;
     return { ok: false, stop: "diverged", reason };

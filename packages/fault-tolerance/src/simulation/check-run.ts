@@ -31,7 +31,7 @@ export function checkRun({ options, horizon, times }: RunInput): void {
   if (!Number.isSafeInteger(checkpoint.every) || checkpoint.every < 1) {
     refuse(`checkpoint.every = ${checkpoint.every} must be a whole number of steps, 1 or more`);
   }
-  const shortest = firstStep(times.step, options.hosts);
+  const shortest = stepTime(times.step, options.hosts, 0);
   if (!(shortest * checkpoint.every >= heartbeat)) {
     refuse(
       `saves every ${shortest * checkpoint.every} s, but hosts report every ${heartbeat} s: save less often`,
@@ -39,7 +39,24 @@ export function checkRun({ options, horizon, times }: RunInput): void {
   }
 }
 
-function firstStep(step: RunInput["times"]["step"], hosts: readonly number[]): Seconds {
-  if (typeof step === "number") return step;
-  return typeof step === "function" ? step(hosts.length) : step.step(hosts, 0);
+/**
+ * Time of a step of these hosts, by rank.
+ * @throws TriremeError "RUN_INPUT" where it is not above 0.
+ */
+export function stepTime(
+  step: RunInput["times"]["step"],
+  hosts: readonly number[],
+  at: Seconds,
+): Seconds {
+  const time =
+    typeof step === "number"
+      ? step
+      : typeof step === "function"
+        ? step(hosts.length)
+        : step.step(hosts, at);
+  if (time > 0) return time;
+  throw new TriremeError(
+    "RUN_INPUT",
+    `times.step = ${time} s of ${hosts.length} hosts at ${at} s must be above 0`,
+  );
 }

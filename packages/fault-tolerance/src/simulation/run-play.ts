@@ -10,7 +10,7 @@ import { TriremeError, type Seconds } from "@trireme/core";
 import { RecoveryController } from "../recovery/controller.ts";
 import type { ControllerRecord } from "../recovery/record.ts";
 import { Beats } from "./beats.ts";
-import { checkRun } from "./check-run.ts";
+import { checkRun, stepTime } from "./check-run.ts";
 import { EventLoop } from "./event-loop.ts";
 import { Progress } from "./progress.ts";
 import { RunIncidents } from "./run-incidents.ts";
@@ -211,9 +211,7 @@ export class RunPlay implements RunStage {
   }
 
   #stepTime(at: Seconds): Seconds {
-    const { step } = this.input.times;
-    if (typeof step === "number") return step;
-    return typeof step === "function" ? step(this.#ranks.length) : step.step(this.#ranks, at);
+    return stepTime(this.input.times.step, this.#ranks, at);
   }
 
   #awaitPace(generation: number): void {
@@ -221,6 +219,13 @@ export class RunPlay implements RunStage {
     if (typeof step !== "object") return;
     const at = step.next(this.loop.now);
     if (at === Infinity) return;
+    if (!(at > this.loop.now)) {
+      const found = `times.step.next(${this.loop.now}) = ${at} s`;
+      throw new TriremeError(
+        "RUN_INPUT",
+        `${found}: the next change must be later; Infinity for never`,
+      );
+    }
     this.loop.at(at, () => {
       if (this.#progress.input.generation !== generation) return;
       this.#progress.retime(this.loop.now, this.#stepTime(this.loop.now));
@@ -238,7 +243,14 @@ export class RunPlay implements RunStage {
     if (this.#soloists.awaits(generation)) return;
     const { start } = this.input.times;
     const restart = { at: now, record: this.#record, before: this.#before };
-    progress.begin(now + (typeof start === "number" ? start : start(restart)));
+    const loading = typeof start === "number" ? start : start(restart);
+    if (!(loading >= 0)) {
+      throw new TriremeError(
+        "RUN_INPUT",
+        `times.start = ${loading} s at ${now} s must be 0 or more`,
+      );
+    }
+    progress.begin(now + loading);
     for (const host of this.#soloists.broken) {
       if (this.isMember(this.index.get(host)!)) progress.freeze(progress.began);
     }
