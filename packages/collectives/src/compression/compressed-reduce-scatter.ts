@@ -60,6 +60,12 @@ export function reduceScatterFp8(
       `${tokens} tokens on ${ranks} ranks with ${output.length} elements out; tokens must be a multiple of the ranks, out ${Math.floor(perRank) * channels}`,
     );
   }
+  if (input.length !== tokens * channels) {
+    throw new TriremeError(
+      "COUNT",
+      `input of ${input.length} elements, must be ${tokens} tokens x ${channels} channels = ${tokens * channels}`,
+    );
+  }
   output.fill(0);
   const parts = Array.from({ length: ranks }, (_, rank) =>
     quantize(input.subarray(rank * output.length, (rank + 1) * output.length), {

@@ -76,12 +76,7 @@ interface Block {
 }
 
 /** The blocks of a matrix in order; with scales per channel, none reaches over two groups. */
-function blocksOf({
-  tokens,
-  channels,
-  scaling,
-  group,
-}: Omit<Fp8Payload, "data" | "scales">): Block[] {
+function blocksOf({ tokens, channels, scaling, group }: Shape): Block[] {
   const perChannel = scaling === "per-channel";
   const blocks: Block[] = [];
   const most = Math.max(1, Math.floor(blockElements / Math.max(1, channels)));
@@ -97,18 +92,33 @@ function blocksOf({
   return blocks;
 }
 
+type Shape = Omit<Fp8Payload, "data" | "scales">;
+
+/** Scales that a matrix has. */
+function scalesOf({ tokens, channels, scaling, group }: Shape): number {
+  return scaling === "per-channel" ? Math.ceil(tokens / group) * channels : tokens;
+}
+
+function checkShape(
+  values: number,
+  { tokens, channels, group }: Pick<Shape, "tokens" | "channels" | "group">,
+): void {
+  const whole = [tokens, channels].every((count) => Number.isSafeInteger(count) && count >= 0);
+  if (whole && values === tokens * channels && Number.isInteger(group) && group >= 1) return;
+  const rule = whole ? `must be ${tokens * channels} and a positive group` : "use whole numbers";
+  throw new TriremeError(
+    "FP8",
+    `${values} values for ${tokens} tokens x ${channels} channels in groups of ${group}; ${rule}`,
+  );
+}
+
 /** Scales each token, or each channel's group, so that its largest value is 448, and rounds. */
 export function quantize(data: Float32Array, options: QuantizeOptions): Fp8Payload {
   const { tokens, channels, scaling, group = 128 } = options;
-  if (data.length !== tokens * channels || !Number.isInteger(group) || group < 1) {
-    throw new TriremeError(
-      "FP8",
-      `${data.length} values for ${tokens} tokens x ${channels} channels in groups of ${group}; must be ${tokens * channels} and a positive group`,
-    );
-  }
+  checkShape(data.length, { tokens, channels, group });
   const each = scaling === "per-channel";
   const blocks = blocksOf({ tokens, channels, scaling, group });
-  const scales = new Float32Array(each ? Math.ceil(tokens / group) * channels : tokens);
+  const scales = new Float32Array(scalesOf({ tokens, channels, scaling, group }));
   const kernel = compressKernel();
   const { buffer } = kernel.memory;
   const input = new Float32Array(buffer, areas.input, blockElements);
@@ -140,9 +150,16 @@ export function quantize(data: Float32Array, options: QuantizeOptions): Fp8Paylo
   return { tokens, channels, data: bytes, scales, scaling, group };
 }
 
-/** The values of a payload. */
+/** The values of a payload. Throws `FP8` where its bytes or scales are not those of its shape. */
 export function dequantize(payload: Fp8Payload): Float32Array {
   const { data, scales, scaling } = payload;
+  checkShape(data.length, payload);
+  if (scales.length !== scalesOf(payload)) {
+    throw new TriremeError(
+      "FP8",
+      `${scales.length} scales of ${payload.tokens} tokens x ${payload.channels} channels ${scaling}; must be ${scalesOf(payload)}`,
+    );
+  }
   const each = scaling === "per-channel";
   const out = new Float32Array(data.length);
   const kernel = compressKernel();

@@ -3,8 +3,8 @@
  * Rabenseifner, Gropp 2005; Chan, Heimlich, Purkayastha, van de Geijn 2007). S is the full buffer,
  * of an all-to-all what one rank sends.
  */
-import { type Bytes, type Seconds, TriremeError } from "@trireme/core";
-import type { PlanOperation } from "../plan/plan.ts";
+import { type Bytes, type Seconds, TriremeError, nearestDivisor } from "@trireme/core";
+import { type PlanOperation, checkRanks } from "../plan/plan.ts";
 
 /** Parameters of a closed form. */
 export interface ClosedFormOptions {
@@ -129,15 +129,36 @@ const forms: Readonly<Partial<Record<PlanOperation, Readonly<Record<string, Form
   barrier: { dissemination: (n) => ({ steps: logarithm(n), sent: 0, added: 0 }) },
 };
 
+function check(options: ClosedFormOptions): void {
+  const { ranks, bytes, alpha, beta, gamma = 0, perHost = 1, pipeline = 1, base = 2 } = options;
+  checkRanks(ranks);
+  for (const [name, value] of Object.entries({ bytes, alpha, beta, gamma })) {
+    if (value >= 0 && value < Infinity) continue;
+    throw new TriremeError("CLOSED_FORM", `${name} = ${value} must be 0 or more, and finite`);
+  }
+  for (const [name, value, least] of [
+    ["perHost", perHost, 1],
+    ["pipeline", pipeline, 1],
+    ["base", base, 2],
+  ] as const) {
+    if (Number.isSafeInteger(value) && value >= least) continue;
+    throw new TriremeError(
+      "CLOSED_FORM",
+      `${name} = ${value} must be a whole number from ${least} up`,
+    );
+  }
+}
+
 /**
  * Steps and bytes of an algorithm on one level of links; undefined when there is no closed form. One
- * rank costs nothing.
+ * rank costs nothing. Throws `RANKS` and `CLOSED_FORM` on numbers out of range.
  */
 export function closedFormCost(
   operation: PlanOperation,
   algorithm: string,
   options: ClosedFormOptions,
 ): Cost | undefined {
+  check(options);
   const known = forms[operation];
   const form =
     known !== undefined && Object.hasOwn(known, algorithm) ? known[algorithm] : undefined;
@@ -145,15 +166,25 @@ export function closedFormCost(
   return form?.(options.ranks, options.bytes, options);
 }
 
-/** Seconds of an algorithm; two-level ones price their inner and outer parts apart. */
+/**
+ * Seconds of an algorithm; two-level ones price their inner and outer parts apart. Throws `ALGORITHM`
+ * where there is no closed form, `RANKS` and `CLOSED_FORM` on numbers out of range.
+ */
 export function closedForm(
   operation: PlanOperation,
   algorithm: string,
   options: ClosedFormOptions,
 ): Seconds {
   const { ranks, bytes, alpha, beta, gamma = 0, perHost, outer } = options;
+  check(options);
   if (perHost !== undefined && outer !== undefined) {
     const hosts = ranks / perHost;
+    if (!Number.isInteger(hosts)) {
+      throw new TriremeError(
+        "CLOSED_FORM",
+        `perHost = ${perHost} must divide ${ranks} ranks; the nearest that does is ${nearestDivisor(ranks, perHost)}`,
+      );
+    }
     if (algorithm === "hierarchical") {
       const inner = { alpha, beta, gamma, ranks: perHost, bytes };
       const between = { ...outer, gamma, ranks: hosts, bytes: bytes / perHost };

@@ -63,12 +63,22 @@ export function collectiveTime(options: CollectiveTimeOptions): Seconds {
   if (!(bytes >= 0 && bytes < Infinity)) {
     throw new TriremeError("BYTES", `bytes ${bytes} must be a number of at least 0`);
   }
+  const { devicesPerThread = 1 } = options;
+  if (!(Number.isSafeInteger(devicesPerThread) && devicesPerThread >= 1)) {
+    throw new TriremeError(
+      "DEVICES",
+      `devicesPerThread ${devicesPerThread} must be a whole number of at least 1`,
+    );
+  }
   const extent = extentOf(cluster, ranks);
   if (extent.ranks === 1) return 0;
   const gpu = extent.host.accelerator.kind === "gpu";
   const launch = gpu && options.queued !== true ? launchLatency : 0;
   switch (operation) {
     case "send": {
+      if (ranks.length !== 2) {
+        throw new TriremeError("DEVICES", `a send has 2 ends, but ${ranks.length} devices came`);
+      }
       const link = linkBetween(cluster, ranks[0]!, ranks[1]!);
       const payload = messagePayload(link.kind, extent.host.accelerator.architecture);
       return launch + link.latency + bytes / (payload * link.bandwidth);

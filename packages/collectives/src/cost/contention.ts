@@ -54,7 +54,10 @@ interface Flow {
   rates: number;
 }
 
-/** Runs collectives side by side. Throws `CONTENTION` when a plan does not hold or fit its devices. */
+/**
+ * Runs collectives side by side. Throws `CONTENTION` when a plan does not hold or fit its devices, or
+ * a start or a number of bytes is not finite and 0 or more.
+ */
 export function contend(options: ContentionOptions): Contention {
   const { cluster, collectives } = options;
   const links = new LinkTable(cluster);
@@ -112,13 +115,20 @@ interface RoutedFlow extends Flow {
 
 function flowsOf(
   cluster: Cluster,
-  { plan, devices, bytes }: ContendingCollective,
+  { plan, devices, bytes, start = 0 }: ContendingCollective,
   collective: number,
 ): RoutedFlow[] {
   if (devices.length !== plan.ranks || plan.switches > 0) {
     throw new TriremeError(
       "CONTENTION",
       `plan of ${plan.ranks} ranks and ${plan.switches} switches on ${devices.length} devices; there must be a device for each rank and no switch`,
+    );
+  }
+  for (const [name, value] of Object.entries({ bytes, start })) {
+    if (value >= 0 && value < Infinity) continue;
+    throw new TriremeError(
+      "CONTENTION",
+      `${name} = ${value} of collective ${collective} must be 0 or more, and finite`,
     );
   }
   const verified = verify(plan, bytes);

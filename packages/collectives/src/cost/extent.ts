@@ -51,8 +51,9 @@ export function extentOf(cluster: Cluster, devices: readonly number[]): Extent {
   return {
     ranks: devices.length,
     hosts: groups.length,
-    fewest: Math.min(...counts),
-    most: Math.max(...counts),
+    // Not by spreading: there may be more domains than a call takes arguments.
+    fewest: counts.reduce((least, count) => Math.min(least, count)),
+    most: counts.reduce((most, count) => Math.max(most, count)),
     host,
     inside: first.map((device) => device - base),
     link: first.length > 1 ? linkBetween(cluster, first[0]!, first[1]!) : host.link,

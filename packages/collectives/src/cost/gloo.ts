@@ -5,6 +5,7 @@
  * binary blocks.
  */
 import { type Bytes, GBps, type Seconds, TriremeError, nearestName, us } from "@trireme/core";
+import { checkRanks } from "../plan/plan.ts";
 import type { Cost } from "./closed-form.ts";
 
 /** Link and adder of a Gloo context. */
@@ -20,7 +21,10 @@ export const glooProfile: GlooProfile = { alpha: us(30), beta: 1 / GBps(2.5), ga
 const glooAlgorithms = ["ring", "ring-chunked", "halving-doubling", "bcube"] as const;
 export type GlooAlgorithm = (typeof glooAlgorithms)[number];
 
-/** Steps, bytes sent and bytes added per rank of Gloo's all-reduce. */
+/**
+ * Steps, bytes sent and bytes added per rank of Gloo's all-reduce. Throws `ALGORITHM`, `RANKS`,
+ * `BYTES` or `BASE` on what there is not.
+ */
 export function glooCost(algorithm: GlooAlgorithm, ranks: number, bytes: Bytes, base = 2): Cost {
   if (!glooAlgorithms.includes(algorithm)) {
     const nearest = nearestName(algorithm, glooAlgorithms);
@@ -28,6 +32,13 @@ export function glooCost(algorithm: GlooAlgorithm, ranks: number, bytes: Bytes, 
       "ALGORITHM",
       `no Gloo algorithm "${algorithm as string}"; ${nearest === undefined ? `known are ${glooAlgorithms.join(", ")}` : `did you mean "${nearest}"?`}`,
     );
+  }
+  checkRanks(ranks);
+  if (!(bytes >= 0 && bytes < Infinity)) {
+    throw new TriremeError("BYTES", `bytes ${bytes} must be a number of at least 0`);
+  }
+  if (!(Number.isSafeInteger(base) && base >= 2)) {
+    throw new TriremeError("BASE", `base ${base} must be a whole number of at least 2`);
   }
   if (ranks === 1) return { steps: 0, sent: 0, added: 0 };
   switch (algorithm) {

@@ -59,7 +59,13 @@ export function testedBytes(operation: TestedOperation, bytes: Bytes, ranks: num
   return Math.floor(bytes / parts / unit) * unit * parts;
 }
 
-/** Sizes from -b to -e by a factor (-f) or a step (-i), as nccl-tests takes them. */
+/** More sizes than anybody would run: a slip in the step, not a wish. */
+const mostSizes = 1_000_000;
+
+/**
+ * Sizes from -b to -e by a factor (-f) or a step (-i), as nccl-tests takes them. Throws `SIZES` where
+ * they never end, or come to more than a million.
+ */
 export function testedSizes(options: {
   readonly from: Bytes;
   readonly to: Bytes;
@@ -67,15 +73,20 @@ export function testedSizes(options: {
   readonly step?: Bytes;
 }): Bytes[] {
   const { from, to, factor = 1, step = 1_048_576 } = options;
-  if (!(from >= 0 && to >= from && (factor > 1 || step > 0)) || (factor > 1 && from === 0)) {
+  const ends = from >= 0 && to >= from && to < Infinity && (factor > 1 || step > 0);
+  if (!ends || (factor > 1 && from === 0)) {
     throw new TriremeError(
       "SIZES",
-      `sizes from ${from} to ${to} by factor ${factor} or step ${step} never end; use from <= to, and a factor above 1 (from above 0) or a step above 0`,
+      `sizes from ${from} to ${to} by factor ${factor} or step ${step} never end; use from <= to, which is finite, and a factor above 1 (from above 0) or a step above 0`,
     );
   }
   const sizes = [];
   for (let size = from; size <= to; size = factor > 1 ? size * factor : size + step) {
-    sizes.push(size);
+    if (sizes.push(size) <= mostSizes) continue;
+    throw new TriremeError(
+      "SIZES",
+      `sizes from ${from} to ${to} by factor ${factor} or step ${step} are more than ${mostSizes}; use a larger one`,
+    );
   }
   return sizes;
 }

@@ -58,14 +58,22 @@ export interface MscclProgram {
 /** Limits of the MSCCL runtime. */
 export const mscclLimits = { steps: 256, blocks: 216, count: 72 } as const;
 
+/** More chunks of a buffer than any program has, few enough to be followed one by one. */
+const mostChunks = 1_000_000;
+
 /** Checks a program against the limits and its own numbers. Throws `MSCCL` naming GPU, block, step. */
 export function checkMsccl(program: MscclProgram): void {
   const { gpus, channels } = program;
   const fail = (where: string, what: string): never => {
     throw new TriremeError("MSCCL", `${where}: ${what}`);
   };
+  if (gpus.length === 0) fail("algo", "it has no gpu, at least 1");
   for (const [rank, gpu] of gpus.entries()) {
     const sizes = { i: gpu.input, o: gpu.output, s: gpu.scratch };
+    for (const [buffer, chunks] of Object.entries(sizes)) {
+      if (chunks >= 0 && chunks <= mostChunks) continue;
+      fail(`gpu ${rank}`, `${buffer}_chunks="${chunks}" must be in 0..${mostChunks}`);
+    }
     const ends = new Map<string, number>();
     if (gpu.blocks.length > mscclLimits.blocks) {
       fail(`gpu ${rank}`, `${gpu.blocks.length} thread blocks, at most ${mscclLimits.blocks}`);

@@ -87,10 +87,18 @@ export const planAlgorithms: Readonly<Record<PlanOperation, Readonly<Record<stri
 };
 
 /**
- * The plan of an algorithm by name. Throws `ALGORITHM` with the nearest name when the operation has
- * no such algorithm, and what the algorithm throws for counts it cannot serve.
+ * The plan of an algorithm by name. Throws `OPERATION` and `ALGORITHM` with the nearest name when
+ * there is no such operation or it has no such algorithm, and what the algorithm throws for counts it cannot serve.
  */
 export function createPlan(options: CreatePlanOptions): CollectivePlan {
+  const operations = Object.keys(planAlgorithms);
+  if (!operations.includes(options.operation)) {
+    const near = nearestName(options.operation, operations);
+    throw new TriremeError(
+      "OPERATION",
+      `no operation "${options.operation}"; ${near === undefined ? `known are ${operations.join(", ")}` : `did you mean "${near}"?`}`,
+    );
+  }
   const known = planAlgorithms[options.operation];
   const build = Object.hasOwn(known, options.algorithm) ? known[options.algorithm] : undefined;
   if (build !== undefined) return build(options);

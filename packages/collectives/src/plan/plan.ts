@@ -53,7 +53,10 @@ export type PlanHead = Pick<
   "operation" | "algorithm" | "ranks" | "chunks" | "sizes"
 > & { readonly root?: number; readonly switches?: number };
 
-/** Collects rows step by step. */
+/** Chunks are numbered in 32 bits with a sign; so many rows are 4.5 GB. */
+const most = { chunks: 2 ** 31 - 1, rows: 2 ** 28 };
+
+/** Collects rows step by step. Throws `PLAN` where there are more than 2^31 - 1 chunks or 2^28 rows. */
 export class PlanBuilder {
   readonly #head: PlanHead;
   readonly #starts: number[] = [0];
@@ -67,6 +70,8 @@ export class PlanBuilder {
   /** @param rows Rows expected; the columns grow when there are more. */
   constructor(head: PlanHead, rows = 64) {
     this.#head = head;
+    if (!(head.chunks <= most.chunks)) this.#refuse(head.chunks, "chunks");
+    if (!(rows <= most.rows)) this.#refuse(rows, "rows");
     this.#source = new Int32Array(rows);
     this.#target = new Int32Array(rows);
     this.#chunk = new Int32Array(rows);
@@ -77,7 +82,8 @@ export class PlanBuilder {
   /** Adds a transfer to the current step. */
   add(source: number, target: number, chunk: number, count: number, reduce: boolean): void {
     const row = this.#rows++;
-    if (row === this.#source.length) this.#resize(Math.max(64, 2 * row));
+    if (row === most.rows) this.#refuse(row + 1, "rows");
+    if (row === this.#source.length) this.#resize(Math.min(most.rows, Math.max(64, 2 * row)));
     this.#source[row] = source;
     this.#target[row] = target;
     this.#chunk[row] = chunk;
@@ -113,6 +119,14 @@ export class PlanBuilder {
       count: this.#count,
       reduce: this.#reduce,
     };
+  }
+
+  #refuse(found: number, what: "chunks" | "rows"): never {
+    const { operation, algorithm, ranks } = this.#head;
+    throw new TriremeError(
+      "PLAN",
+      `${operation} by ${algorithm} over ${ranks} ranks has ${found} ${what}, at most ${most[what]}; use fewer ranks`,
+    );
   }
 
   #resize(rows: number): void {
