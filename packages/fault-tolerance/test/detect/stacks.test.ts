@@ -129,7 +129,9 @@ describe("straggler scores", () => {
       { name: "small", median: [1, 2], average: [1, 1], count: [1, 1] },
     ]);
     expect(scores[1]).toBeCloseTo((3 * 1 + 1 * 0.5) / 4, 12);
-    expect(() => relativeScores([{ name: "k", median: [0] }])).toThrow("median = 0 must be above 0 s");
+    expect(() => relativeScores([{ name: "k", median: [0] }])).toThrow(
+      "median = 0 must be above 0 s",
+    );
   });
 
   it("of a rank alone hold it against its own best", () => {
