@@ -53,10 +53,10 @@ export function bridgePlan(row: CorpusRow): BridgePlan | undefined {
  */
 export function libraryPlan(row: CorpusRow): Pick<PlanOptions, "fusedRotary" | "momentPrecision"> {
   const bridge = /bridge/.test(text(row.parallel, "framework") + row.dataset);
-  const name = text(row.model, "name");
+  const model = text(row.model, "name");
   if (!bridge) return {};
-  if (name.startsWith("moonlight")) return { fusedRotary: false, momentPrecision: "bf16" };
-  return name.startsWith("gpt-oss") ? { fusedRotary: false } : {};
+  if (model.startsWith("moonlight")) return { fusedRotary: false, momentPrecision: "bf16" };
+  return model.startsWith("gpt-oss") ? { fusedRotary: false } : {};
 }
 
 function planOf(r: Recipe): BridgePlan {
