@@ -27,10 +27,11 @@ function counted(p: Plan, rank: number, m: number): number {
     case "zb-h2":
       return 2 * p.pp - 1;
     case "interleaved-zero-bubble":
-      return p.vpp * p.pp;
+      return p.pp + (p.vpp - 1) * groupOf(m, p.pp);
     case "interleaved":
+      // Megatron-LM's interleaved warm-up, 2(p − r − 1) + (v − 1)n in groups of n, and the one at work.
+      return 2 * behind + (p.vpp - 1) * groupOf(m, p.pp) + 1;
     case "dfs-bfs":
-      // Megatron-LM's interleaved warm-up, 2(p − r − 1) + (v − 1)p, and the one at work.
       return 2 * behind + (p.vpp - 1) * p.pp + 1;
     // Controllable memory (arXiv 2405.15362, Table 2), in halves of a rank's layers: all, half and a third of 1F1B's, and what rounding adds.
     case "zb-v":
@@ -48,4 +49,11 @@ function counted(p: Plan, rank: number, m: number): number {
     case "chimera":
       return p.pp / 2 + 1 + Math.min(rank, behind);
   }
+}
+
+/** Microbatches that go through a chunk together: the fewest that leave no group with fewer of them than ranks, as schedules are built. */
+function groupOf(m: number, ranks: number): number {
+  let size = Math.min(ranks, m);
+  while (m % size !== 0 && m % size < ranks) size++;
+  return size;
 }

@@ -59,9 +59,9 @@ test.each([
     "globalBatch 32 is not a multiple of dp 23",
   ],
   [
-    "interleaving with a remainder",
-    { pp: 4, vpp: 2, globalBatch: 6 },
-    "6 microbatches are not a multiple of pp 4; the nearest is 8",
+    "interleaving fewer microbatches than ranks",
+    { pp: 4, vpp: 2, globalBatch: 3 },
+    "3 microbatches are fewer than pp 4; use 4 or more",
   ],
   ["more stages than layers", { pp: 64, globalBatch: 64 }, "layers 32 are fewer than pp 64"],
   ["tp that splits no head", { tp: 24, globalBatch: 1 }, "heads 32 is not a multiple of tp 24"],

@@ -36,7 +36,8 @@ export function smallRun(degrees: Degrees, form: Partial<ModelOptions> = {}): Re
       cpu: { cores: 2, peak: "30 GFLOP/s", memory: "8 GiB", memoryBandwidth: "10 GB/s" },
       devices: dp * pp * tp * cp,
     },
-    plan: { globalBatch, sequence, precision: "fp32" },
+    // Any that is legal; the plan proper comes below.
+    plan: { globalBatch: globalBatch * dp * pp * tp * cp, sequence, precision: "fp32" },
     optimizer: { learningRate, schedule: "constant" },
     steps: 20,
     seed: 7,

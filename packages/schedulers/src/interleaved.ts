@@ -2,9 +2,9 @@
  * Interleaved 1F1B (Narayanan et al., Efficient Large-Scale Language Model Training on GPU
  * Clusters, SC 2021, §2.2) in Megatron-LM's order: each rank holds V chunks, r, r+P, r+2P, …, and
  * takes microbatches in groups of N through one chunk after the other. Bubble (P−1)(F+B)/V where F
- * and B are the times of all V chunks. Torch's Interleaved1F1B is the same order with
- * N = M / max(1, ⌊M/P⌋), which is also the default here; for M a multiple of P that is N = P,
- * Megatron's default.
+ * and B are the times of all V chunks. N is P by default where P divides M, as Megatron's
+ * (microbatch_group_size_per_vp_stage) is; else the smallest that leaves no group with fewer microbatches than ranks.
+ * Torch's Interleaved1F1B is the same order with N = M / max(1, ⌊M/P⌋), which is that size wherever torch takes M.
  */
 import { TriremeError } from "@trireme/core";
 import { kindCode } from "./action.ts";
@@ -16,7 +16,7 @@ export interface InterleavedOptions {
   /** Stages per rank, V (Megatron: virtual pipeline size). With 1 the order is 1F1B's. */
   readonly chunks: number;
   readonly microbatches: number;
-  /** Consecutive microbatches that a rank runs through one chunk, N, in P..M. */
+  /** Consecutive microbatches that a rank runs through one chunk, N, in P..M; left out, the smallest legal. */
   readonly groupSize?: number;
 }
 
@@ -92,7 +92,7 @@ export function interleavedOrder(
   return { microbatch, chunk };
 }
 
-/** The group size to use: the one given if it is legal, else torch's rule. */
+/** The group size to use: the one given if it is legal, else the smallest that is. */
 export function checkGroupSize(name: string, o: InterleavedOptions): number {
   const { ranks, microbatches, groupSize } = o;
   if (groupSize !== undefined) {
@@ -114,14 +114,15 @@ export function checkGroupSize(name: string, o: InterleavedOptions): number {
     }
     return groupSize;
   }
-  const rounds = Math.max(1, Math.floor(microbatches / ranks));
-  if (microbatches % rounds !== 0) {
-    const below = microbatches - (microbatches % ranks);
-    throw new TriremeError(
-      "SCHEDULE",
-      `${name}: ${microbatches} microbatches do not divide into ${rounds} equal groups of at least ` +
-        `${ranks} (the ranks); the nearest legal counts are ${below} and ${below + ranks}, or give groupSize`,
-    );
-  }
-  return microbatches / rounds;
+  return smallestGroup(ranks, microbatches);
+}
+
+/**
+ * The fewest microbatches that make groups which Megatron-LM accepts: one for each rank or more, the last group too. It
+ * is P where P divides M, and torch's M / ⌊M/P⌋ where that is whole; M itself is always legal.
+ */
+function smallestGroup(ranks: number, microbatches: number): number {
+  let size = Math.min(ranks, microbatches);
+  while (microbatches % size !== 0 && microbatches % size < ranks) size++;
+  return size;
 }

@@ -6,10 +6,16 @@ import {
   dfsBfs,
   forwardOnly,
   interleaved,
+  interleavedZeroBubble,
+  lower,
   oneForwardOneBackward,
   replay,
   validate,
 } from "@trireme/schedulers";
+
+/** Backward twice as long as forward, as one action or in halves. */
+const unit = { forward: 1, backward: 2 };
+const split = { forward: 1, inputGradient: 1, weightGradient: 1 };
 
 /** Megatron's order list: chunk + 1 for a forward, −(chunk + 1) for a backward. */
 function orderList(s: Schedule, rank: number): number[] {
@@ -88,9 +94,53 @@ describe("interleaved 1F1B against Megatron-LM", () => {
   });
 });
 
+describe("any number of microbatches", () => {
+  const shape = {
+    ranks: fc.integer({ min: 1, max: 9 }),
+    chunks: fc.integer({ min: 1, max: 4 }),
+    microbatches: fc.integer({ min: 1, max: 60 }),
+  };
+
+  test.each([
+    ["interleaved", interleaved, unit],
+    ["interleaved-zero-bubble", interleavedZeroBubble, split],
+  ] as const)("is led soundly by %s, and no faster than its work allows", (_, create, costs) => {
+    fc.assert(
+      fc.property(fc.record(shape), ({ ranks, chunks, microbatches }) => {
+        const s = create({ ranks, chunks, microbatches });
+        expect(validate(s)).toEqual({ ok: true });
+        expect(validate(lower(s))).toEqual({ ok: true });
+        const { makespan } = replay(s, costs);
+        // The last rank starts after one chunk of each other, and has all microbatches through its chunks to do.
+        expect(makespan).toBeGreaterThanOrEqual(ranks - 1 + 3 * microbatches * chunks - 1e-9);
+        // Groups of a microbatch for each rank or more leave the bubble of interleaving, and nothing more.
+        if (create === interleaved && microbatches >= ranks) {
+          expect(makespan).toBeCloseTo(3 * (microbatches * chunks + ranks - 1), 9);
+        }
+      }),
+    );
+  });
+
+  test("falls into the smallest groups that Megatron-LM accepts, which are torch's where torch has some", () => {
+    fc.assert(
+      fc.property(fc.record(shape), ({ ranks, chunks, microbatches }) => {
+        fc.pre(microbatches >= ranks && chunks > 1);
+        const accepted = (n: number): boolean =>
+          microbatches % n === 0 || microbatches % n >= ranks;
+        let size = ranks;
+        while (!accepted(size)) size++;
+        const rounds = Math.floor(microbatches / ranks);
+        if (microbatches % rounds === 0) expect(size).toBe(microbatches / rounds);
+        const o = { ranks, chunks, microbatches };
+        const [own, given] = [interleaved(o), interleaved({ ...o, groupSize: size })];
+        for (let r = 0; r < ranks; r++) expect(actionsOf(own, r)).toEqual(actionsOf(given, r));
+      }),
+    );
+  });
+});
+
 describe("microbatches that do not form groups are refused with the nearest that do", () => {
   test.each([
-    [{ ranks: 4, chunks: 2, microbatches: 9 }, "the nearest legal counts are 8 and 12"],
     [
       { ranks: 4, chunks: 2, microbatches: 9, groupSize: 3 },
       "group size 3 is not an integer in 4..9",

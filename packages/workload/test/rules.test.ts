@@ -192,9 +192,9 @@ test.each<readonly [string, typeof llama, object]>([
   ],
   ["vpp 2 needs pp 2 or more, not 1; use vpp 1", llama, { vpp: 2 }],
   [
-    "interleaved: 3 microbatches are not a multiple of pp 2; the nearest is 4",
+    "interleaved: 3 microbatches are fewer than pp 4; use 4 or more",
     llama,
-    { pp: 2, vpp: 2, globalBatch: 3 },
+    { pp: 4, vpp: 2, globalBatch: 3 },
   ],
   [
     "layers 32 are fewer than pp 33 × vpp 1 = 33 stages; the most is 32 stages, or set accountForEmbedding",

@@ -198,3 +198,43 @@ test.each([
     }
   },
 );
+
+test.each(["interleaved", "interleaved-zero-bubble"] as const)(
+  "microbatches that no multiple of the ranks makes take in %s what the schedule takes replayed, and hold as much",
+  (schedule) => {
+    for (const [pp, vpp, microbatches] of [
+      [4, 2, 10],
+      [4, 4, 9],
+      [8, 2, 12],
+      [8, 4, 31],
+      [3, 2, 8],
+    ] as const) {
+      const own = createSchedule(schedule, { ranks: pp, chunks: vpp, microbatches });
+      const played = replay(own, { forward: 1, inputGradient: 1, weightGradient: 1 });
+      const all = (value: number) => new Float64Array(pp * vpp).fill(value);
+      const closed = closedFormMakespan({
+        schedule,
+        ranks: pp,
+        chunks: vpp,
+        microbatches,
+        forward: all(1),
+        backward: all(2),
+        weightGradient: all(1),
+        onRank: Array.from({ length: pp }, (_, rank) => stagesOnRank({ pp, vpp, schedule }, rank)),
+        pointToPoint: 0,
+        overlapped: true,
+      });
+      expect(closed / played.makespan).toBeCloseTo(1, 9);
+      const deep = defineModel({ layers: pp * vpp, hidden: 8, heads: 1, vocab: 8 });
+      const plan = definePlan(deep, { pp, vpp, schedule, globalBatch: microbatches });
+      const one = definePlan(deep, { pp, vpp, schedule: "looped-bfs", globalBatch: 1 });
+      // One microbatch through all chunks of a rank, the head's input beside the last.
+      const chunks = memory({ model: deep, plan: one }).ranks.map((rank) => rank.activations / vpp);
+      const held = memory({ model: deep, plan }).ranks.map(
+        (rank, i) => rank.activations / chunks[i]!,
+      );
+      for (const [rank, peak] of [...played.peak].entries())
+        expect(held[rank]).toBeCloseTo(peak, 9);
+    }
+  },
+);

@@ -54,6 +54,9 @@ const pairs: readonly Degrees[] = [
   { dp: 2, pp: 2 },
   { dp: 2, pp: 4, stageLayers: [2, 1, 1, 0] },
   { pp: 2, vpp: 3, accountForEmbedding: true, accountForLoss: true },
+  // Eight microbatches in groups of four.
+  { pp: 3, vpp: 2, accountForEmbedding: true, accountForLoss: true },
+  { pp: 3, schedule: "interleaved-zero-bubble", vpp: 2, stageLayers: [0, 1, 1, 1, 1, 0] },
   { pp: 4, tp: 2, stageLayers: [0, 4, 0, 0], schedule: "zb-h1", recompute: "full" },
   { pp: 4, dp: 2, zero: 3, stageLayers: [0, 2, 2, 0], overlapDataParallel: true },
   { dp: 2, pp: 2, zero: 3, overlapDataParallel: true },
