@@ -262,6 +262,11 @@ function conventions(framework: string): Partial<PlanOptions> {
       vocabParallelLoss: false,
     };
   }
+  // Megatron-LM's loss is of elementary operations in place (tensor_parallel/cross_entropy.py) without
+  // --cross-entropy-loss-fusion; what Pai's patch of it passes is not stated.
+  if (/^megatron-(lm|deepspeed)/.test(framework) && !framework.includes("pai")) {
+    return { fusedLoss: false };
+  }
   // NeMo's performance recipes set grad_reduce_in_fp32 to false.
   return /^nemo|bridge/.test(framework) ? { gradientPrecision: "bf16" } : {};
 }

@@ -107,6 +107,9 @@ function clusterOf(base: Host, devices: number): Cluster {
   return defineCluster({ host: shared, hosts: Math.ceil(devices / perHost) });
 }
 
+/** Megatron-LM's loss is of elementary operations in place (tensor_parallel/cross_entropy.py). */
+const inPlaceLoss = { fusedLoss: false } as const;
+
 /** What Megatron-DeepSpeed of vTrain's measurements runs: fp16, full recomputation, the fused softmax kernel. */
 function deepSpeedStep(group: Group, row: Row, id: string): Outcome {
   const columns = [...shape, "seq", "dp", "iteration_ms"];
@@ -126,6 +129,7 @@ function deepSpeedStep(group: Group, row: Row, id: string): Outcome {
     gradientPrecision: "fp16",
     scatterGather: true,
     overlapGradientProducts: false,
+    ...inPlaceLoss,
   };
   const gpt = (): ReturnType<typeof defineModel> =>
     defineModel({
@@ -169,6 +173,7 @@ function sc21Step(row: Row, id: string): Outcome {
     precision: "fp16",
     scatterGather: true,
     overlapGradientProducts: false,
+    ...inPlaceLoss,
   };
   return predictStep(
     groups.sc21,
@@ -197,6 +202,7 @@ function megaScaleStep(row: Row, id: string): Outcome {
     dp: n("gpus") / 64,
     globalBatch: n("global_batch"),
     sequenceParallel: true,
+    ...inPlaceLoss,
     recompute: "selective",
     flashAttention: false,
     dropout: 0.1,
