@@ -104,6 +104,11 @@ function layerActivations(m: Model, p: Plan, form: LayerForm): Bytes {
     return e * blocksOf(form) * rows * m.hidden + (tokens / p.tp) * (mixer + ffn) + experts;
   }
   if (p.recompute === "rematerialise") return rematerialised(m, p, form);
+  // Of experts what is in front of their norm's result.
+  if (p.recompute === "experts" && form.experts) {
+    const mixer = storedByLayer(m, p, { ...form, experts: false }, false);
+    return mixer + 2 * rows * m.hidden * e;
+  }
   return storedByLayer(m, p, form, p.recompute === "selective");
 }
 
@@ -111,6 +116,7 @@ function layerWorkspace(m: Model, p: Plan, form: LayerForm): Bytes {
   const whole = storedByLayer(m, p, form, false);
   if (p.recompute === "none") return 0;
   if (p.recompute === "selective") return whole - storedByLayer(m, p, form, true);
+  if (p.recompute === "experts") return whole - layerActivations(m, p, form);
   return p.recompute === "rematerialise" ? whole - rematerialised(m, p, form) : whole;
 }
 

@@ -35,7 +35,7 @@ const products: Readonly<Record<string, Factors>> = { gpu: [0.84, 1.16] };
 const factors: Readonly<Record<PredictedKind, Readonly<Record<string, Factors>>>> = {
   step: { gpu: [0.89, 1.18], ampere: [0.89, 1.18], hopper: [0.9, 1.11], blackwell: [0.89, 1.27] },
   // Software of a year apart runs the same layout at half and twice the speed.
-  "expert-step": { gpu: [0.88, 1.37], hopper: [0.95, 1.37] },
+  "expert-step": { gpu: [0.89, 1.37], hopper: [0.95, 1.35], blackwell: [0.87, 1.42] },
   memory: { gpu: [0.82, 1.09], hopper: [0.79, 1.08] },
   gemm: products,
   "grouped-gemm": products,

@@ -294,6 +294,16 @@ const expertFlips: typeof flips = [
     (a, b) => b.breakdown.tensorParallel < 0.5 * a.breakdown.tensorParallel,
   ],
   [
+    "recomputing experts costs their forward and exchange again, and keeps attention's activations alone",
+    { dp: 16, ep: 8 },
+    { recompute: "experts" },
+    (a, b) =>
+      b.breakdown.compute > 1.1 * a.breakdown.compute &&
+      b.breakdown.compute < 1.3 * a.breakdown.compute &&
+      b.breakdown.tensorParallel > 1.4 * a.breakdown.tensorParallel &&
+      b.memory.activations < 0.4 * a.memory.activations,
+  ],
+  [
     "rematerialisation trades little time for much memory",
     { dp: 16, ep: 8 },
     { recompute: "rematerialise" },

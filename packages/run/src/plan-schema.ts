@@ -84,7 +84,7 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
     .optional()
     .describe("each tp rank sends its share of a boundary (SC'21, section 4.1)"),
   recompute: z
-    .enum(["none", "selective", "operators", "rematerialise", "full"])
+    .enum(["none", "selective", "operators", "rematerialise", "experts", "full"])
     .optional()
     .describe("what backward computes again instead of keeping"),
   recomputeLayers: z

@@ -39,7 +39,9 @@ export function expertCollectives(push: Push, m: Model, p: Plan, layers: LayerCo
     }
   };
   exchange("forward", layers.all, layers.all);
-  if (p.recompute === "full") exchange("recompute", layers.recomputed, layers.recomputed);
+  if (p.recompute === "full" || p.recompute === "experts") {
+    exchange("recompute", layers.recomputed, layers.recomputed);
+  }
   // The inputs of the experts' products are fetched again; their results are not kept at all.
   if (p.recompute === "rematerialise") exchange("recompute", layers.recomputed, 0);
   exchange("input-gradient", layers.all, layers.all);

@@ -31,8 +31,10 @@ export function layerOperators(m: Model, list: OperatorList, form: LayerForm): v
   if (!form.experts && !form.dense) return;
   if (before && !m.sharedNorm) list.norm(m.norm, rows, m.hidden);
   if (form.experts) {
-    expertOperators(m, list, (n, ffn) => {
-      feedForward(m, list, n, ffn);
+    list.expertBlock(() => {
+      expertOperators(m, list, (n, ffn) => {
+        feedForward(m, list, n, ffn);
+      });
     });
   } else {
     feedForward(m, list, tokens, m.ffn / p.tp);

@@ -46,6 +46,14 @@ export class OperatorList {
     this.#recompute = recompute;
   }
 
+  /** What `body` appends belongs to a block of experts, which may be all that is computed again. */
+  expertBlock(body: () => void): void {
+    const outside = this.#recompute;
+    if (outside === "experts") this.#recompute = "full";
+    body();
+    this.#recompute = outside;
+  }
+
   push(
     kind: Operator["kind"],
     form: string,

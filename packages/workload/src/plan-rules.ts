@@ -51,7 +51,7 @@ type Choice =
 
 const choices: readonly (readonly [Choice, readonly string[]])[] = [
   ["schedule", pipelineSchedules],
-  ["recompute", ["none", "selective", "operators", "rematerialise", "full"]],
+  ["recompute", ["none", "selective", "operators", "rematerialise", "experts", "full"]],
   ["contextExchange", ["ring", "all-gather", "all-to-all"]],
   ["dispatch", ["all-to-all", "unique", "all-gather"]],
   ["offload", ["none", "optimizer"]],
@@ -187,6 +187,9 @@ function checkExperts(m: Model, p: Plan): void {
   if (e === undefined) {
     for (const key of ["ep", "etp"] as const) {
       if (p[key] > 1) fail(`${key} ${p[key]}: ${m.name} has no experts; use ${key} 1`);
+    }
+    if (p.recompute === "experts") {
+      fail(`recompute experts: ${m.name} has no experts; use recompute selective or full`);
     }
     if (p.dispatchPrecision !== undefined) {
       fail(`dispatchPrecision ${p.dispatchPrecision}: ${m.name} has no experts; leave it out`);

@@ -75,9 +75,10 @@ export interface Plan {
   /**
    * What the backward pass computes again: nothing, the attention core, whole layers, or ("operators",
    * torchtitan's operator policy) everything but attention and every other product, or ("rematerialise",
-   * MegaScale-MoE §4.1) norms, activations and the gathered inputs of products, but no product.
+   * MegaScale-MoE §4.1) norms, activations and the gathered inputs of products, but no product, or ("experts",
+   * Megatron-LM's module moe) whole blocks of experts with their exchanges, and nothing else.
    */
-  readonly recompute: "none" | "selective" | "operators" | "rematerialise" | "full";
+  readonly recompute: "none" | "selective" | "operators" | "rematerialise" | "experts" | "full";
   /** First layers of each stage that are recomputed, the rest kept; left out, all. */
   readonly recomputeLayers?: number;
   /** What waits in host memory: nothing, or the optimizer's state with its update on the host (arXiv 2101.06840). */

@@ -72,6 +72,11 @@ function attentionLayers(m: Model, p: Plan, s: Stage): LayerCounts {
   return layersOf(m, p, s, (form) => form.mixer === "attention");
 }
 
+/** Layers with an expert that sees every token. */
+function sharedExperts(m: Model, p: Plan, s: Stage): LayerCounts {
+  return layersOf(m, p, s, (form) => form.experts && m.experts!.sharedFfn > 0);
+}
+
 /** Blocks whose inputs are gathered and outputs reduced over tp: mixers and dense feed-forward ones. */
 interface Blocks {
   readonly gathered: LayerCounts;
@@ -97,6 +102,7 @@ function tensorParallel(push: Push, m: Model, p: Plan, s: Stage): void {
   const activation = tokens * m.hidden * bytesOf(p.precision);
   const { gathered, reduced } = tensorBlocks(m, p, s);
   const full = p.recompute === "full";
+  const shared = p.recompute === "experts" ? sharedExperts(m, p, s).recomputed : 0;
   const gathersAgain = full || p.recompute === "operators" || p.recompute === "rematerialise";
   // Prediction modules look tokens up and compute logits of their own.
   const predicted = s.head ? m.prediction : 0;
@@ -116,7 +122,8 @@ function tensorParallel(push: Push, m: Model, p: Plan, s: Stage): void {
     gather("forward", gathered.all, attentions, head);
     push("reduce-scatter", "tp", "forward", activation, reduced.all + embedding);
     if (gathersAgain) gather("recompute", gathered.recomputed, again, 0);
-    push("reduce-scatter", "tp", "recompute", activation, full ? reduced.recomputed : 0);
+    push("all-gather", "tp", "recompute", activation, shared);
+    push("reduce-scatter", "tp", "recompute", activation, full ? reduced.recomputed : shared);
     push("all-gather", "tp", "input-gradient", activation, reduced.all);
     push("reduce-scatter", "tp", "input-gradient", activation, gathered.all - attentions + head);
     push("reduce-scatter", "tp", "input-gradient", latents, attentions);

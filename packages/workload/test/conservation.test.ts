@@ -84,7 +84,7 @@ const splits = fc.record({
   sequenceParallel: fc.boolean(),
   contextExchange: fc.constantFrom("ring", "all-gather", "all-to-all"),
   dispatch: fc.constantFrom("all-to-all", "unique", "all-gather"),
-  recompute: fc.constantFrom("none", "selective", "operators", "rematerialise", "full"),
+  recompute: fc.constantFrom("none", "selective", "operators", "rematerialise", "experts", "full"),
   zero: fc.constantFrom(0, 1, 2, 3),
 } as const);
 

@@ -24,9 +24,14 @@ test.each<readonly [string, typeof llama, object]>([
   ["microbatch 1.5 must be a whole number", llama, { microbatch: 1.5 }],
   ['schedule "zbh1" is not one of', llama, { schedule: "zbh1" }],
   [
-    'recompute "ful" is not one of none, selective, operators, rematerialise, full; did you mean "full"?',
+    'recompute "ful" is not one of none, selective, operators, rematerialise, experts, full; did you mean "full"?',
     llama,
     { recompute: "ful" },
+  ],
+  [
+    "recompute experts: llama3-8b has no experts; use recompute selective or full",
+    llama,
+    { recompute: "experts" },
   ],
   ['contextExchange "rings" is not one of', llama, { contextExchange: "rings" }],
   ['dispatch "all" is not one of', llama, { dispatch: "all" }],

@@ -3,7 +3,7 @@
  * the dispatcher, whether exchanges run beside computing, what is recorded in graphs, what is recomputed.
  */
 import { readFileSync } from "node:fs";
-import type { PlanOptions } from "@trireme/workload";
+import type { Plan, PlanOptions } from "@trireme/workload";
 import { type CorpusRow, number, text } from "./corpus-row.ts";
 import { parseTable } from "./csv-table.ts";
 
@@ -65,9 +65,14 @@ function planOf(r: Recipe): BridgePlan {
     dispatch: r["dispatcher"] === "alltoall" ? "all-to-all" : "unique",
     overlapExpertParallel: r["exchange_overlap"] === "true",
     cudaGraphs: graphs === "all" || graphs === "routing" ? graphs : "none",
-    // Norms and activations; projections of latents and the few dense layers alone are small.
-    recompute: /moe_act|layernorm/.test(r["recompute"] ?? "") ? "rematerialise" : "none",
+    recompute: recomputeOf((r["recompute"] ?? "").split("+")),
   };
+}
+
+/** Whole experts, or norms and activations; projections of latents and the few dense layers alone are small. */
+function recomputeOf(modules: readonly string[]): Plan["recompute"] {
+  if (modules.includes("moe")) return "experts";
+  return modules.includes("moe_act") || modules.includes("layernorm") ? "rematerialise" : "none";
 }
 
 /** The recipes' word for a format; per-tensor scaling where a row says 8 bits only. */

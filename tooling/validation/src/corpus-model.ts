@@ -1,6 +1,7 @@
 /** The model of a corpus row, or what keeps it from being described. */
 import type { ModelOptions } from "@trireme/workload";
 import { adapterOf } from "./adapter-scripts.ts";
+import { hybridOf, isHybrid } from "./corpus-hybrid.ts";
 import { type CorpusRow, number, object, text } from "./corpus-row.ts";
 
 /** Describes a row's model; a missing field comes back as "missing: field". */
@@ -20,6 +21,8 @@ export function modelOf(row: CorpusRow): ModelOptions | string {
   for (const key of mixture === undefined ? [] : ["experts", "topk"]) {
     if (number(mixture!, key) === undefined) return `missing: ${key}`;
   }
+  const hybrid = isHybrid(row) ? hybridOf(row) : {};
+  if (typeof hybrid === "string") return hybrid;
   const act = text(f, "act");
   const gated = act === "swiglu" || act === "geglu";
   const kvHeads = number(f, "kv_heads");
@@ -66,6 +69,7 @@ export function modelOf(row: CorpusRow): ModelOptions | string {
     ...(experts === undefined ? {} : { experts }),
     prediction: predictionOf(row),
     ...(adapter === undefined ? {} : { adapter }),
+    ...hybrid,
   };
 }
 

@@ -2,6 +2,7 @@
 import { type ModelOptions, type PlanOptions } from "@trireme/workload";
 import { adapterPlan } from "./adapter-scripts.ts";
 import { bridgePlan, libraryPlan } from "./bridge-recipes.ts";
+import { isHybrid } from "./corpus-hybrid.ts";
 import { latentOf, modelOf, windowOf } from "./corpus-model.ts";
 import { type CorpusRow, number, object, text } from "./corpus-row.ts";
 import { densePlan, nemoPlan } from "./dgxc-scripts.ts";
@@ -23,10 +24,9 @@ export function describe(row: CorpusRow): Described | string {
 
 /** Work that the estimator does not know. */
 function notCovered(row: CorpusRow): string | undefined {
-  if (object(row.model, "mamba") !== undefined || text(row.model, "attn").includes("mamba"))
-    return "not covered: state-space layers";
   const attention = text(row.model, "attn");
-  if (attention !== "" && (latentOf(attention) ?? windowOf(attention)) === undefined) {
+  const known = latentOf(attention) ?? windowOf(attention);
+  if (attention !== "" && known === undefined && !isHybrid(row)) {
     return `not covered: attention ${attention}`;
   }
   if (number(row.model, "encoder_seq") !== undefined) return "not covered: encoders";
@@ -203,6 +203,7 @@ function recomputation(row: CorpusRow): Pick<PlanOptions, "recompute" | "recompu
   // product of four more.
   if (stated === "minimal") return { recompute: "selective" };
   if (stated.startsWith("save_dot_except")) return { recompute: "operators" };
+  if (stated.endsWith("selective:moe")) return { recompute: "experts" };
   if (/moe_act|layernorm|norm,act/.test(stated)) return { recompute: "rematerialise" };
   if (/selective \((per-)?op|selective op/.test(stated)) return { recompute: "operators" };
   return /selective( \(attention core\)|:core_attn|\? \(not stated\))?$/.test(stated)

@@ -43,6 +43,7 @@ export function stepOutcomes(row: CorpusRow): Outcome[] {
   const layout = [
     m.name,
     m.context,
+    text(row.hardware, "gpu"),
     cluster.devices,
     described.plan.globalBatch,
     text(row.parallel, "precision"),

@@ -60,6 +60,14 @@ const causes: readonly (readonly [RegExp, string])[] = [
     /cloud-tpu-trillium-.*gpt3/,
     "32 GB a chip: weights of 256 shards are gathered three times a microbatch; Google's own recipe gains a quarter by 8 bits, not a factor of two",
   ],
+  [
+    /^(mbridge|mbcard)-.*nemotron-?3-nano.*gb[23]00/,
+    "elementwise kernels of routing and state-space layers written for Hopper, and copies between layouts of tokens",
+  ],
+  [
+    /^dgxc-.*nemotron-h/,
+    "scans backward take half as long again as their products (flash-linear-attention on H200), casts before every projection",
+  ],
   [/^mcore-golden-gpt/, "a functional test, not tuned: four microbatches, bound by launches"],
   [/^mcore-golden/, "golden values are of the last pipeline rank, not of the fullest"],
   [/^torchao-8b-8b200/, "torchao's first release on B200: bf16 is as far off"],

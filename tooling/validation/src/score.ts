@@ -152,7 +152,7 @@ function spearmanByFamily(compared: readonly Compared[]): number | undefined {
   return correlations.length === 0 ? undefined : quantile(correlations, 0.5);
 }
 
-/** Rank correlation of each family of five members and more, smallest first. */
+/** Rank correlation of each family of five members and more, smallest first: runs of one layout again have no order, of two hardly one. */
 function familyCorrelations(compared: readonly Compared[]): number[] {
   const families = new Map<string, Compared[]>();
   for (const c of compared) {
@@ -162,7 +162,7 @@ function familyCorrelations(compared: readonly Compared[]): number[] {
     families.set(c.family, list);
   }
   return [...families.values()]
-    .filter((f) => f.length >= 5)
+    .filter((f) => f.length >= 5 && new Set(f.map(layoutOf)).size > 2)
     .map((f) =>
       spearman(
         f.map((c) => c.measured),
@@ -170,6 +170,11 @@ function familyCorrelations(compared: readonly Compared[]): number[] {
       ),
     )
     .sort((a, b) => a - b);
+}
+
+/** What tells layouts apart; every measurement is its own where its plan is not known. */
+function layoutOf({ id, step }: Compared): string {
+  return step === undefined ? id : JSON.stringify(step.plan);
 }
 
 /** Spearman's rank correlation; equal values share their mean rank. */

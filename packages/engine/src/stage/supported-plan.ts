@@ -26,7 +26,7 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
     ],
     [
       `recompute ${plan.recompute}`,
-      plan.recompute === "operators" || plan.recompute === "rematerialise",
+      ["operators", "rematerialise", "experts"].includes(plan.recompute),
       "recompute none, selective or full",
     ],
     // Tensor-parallel ranks each compute over their part of the vocabulary.

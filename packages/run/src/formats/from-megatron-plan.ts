@@ -86,6 +86,11 @@ function recomputeOf(o: OptionList, refuse: Refuse): object {
     o.text("--recompute-granularity") ?? (o.flag("--recompute-activations") ? "selective" : "none");
   const method = o.text("--recompute-method") ?? "uniform";
   const layers = o.number("--recompute-num-layers") ?? 1;
+  const modules = o.text("--recompute-modules");
+  if (granularity === "selective" && modules === "moe") return { recompute: "experts" };
+  if (modules !== undefined && modules !== "core_attn") {
+    refuse("--recompute-modules", modules, "only core_attn or moe alone");
+  }
   if (granularity !== "full") return { recompute: granularity };
   if (method === "block") return { recompute: "full", recomputeLayers: layers };
   if (method !== "uniform" || layers !== 1) {

@@ -46,6 +46,7 @@ const rows: readonly Row[] = [
     "inverse",
   ),
   modelRow("recompute_granularity", "recompute-granularity"),
+  modelRow("recompute_modules", "recompute-modules"),
   modelRow("recompute_method", "recompute-method"),
   modelRow("recompute_num_layers", "recompute-num-layers"),
   modelRow("attention_backend", "attention-backend"),

@@ -116,6 +116,9 @@ export function toNemo(run: ResolvedRun): MegatronTree {
   if (run.model.window !== undefined) {
     refuse("model.window", run.model.window, "has no setting in NeMo");
   }
+  if (plan.recompute === "experts") {
+    refuse("plan.recompute", plan.recompute, "recomputes the attention core or whole layers");
+  }
   return { config: tree, unsupported: list };
 }
 

@@ -28,7 +28,13 @@ export function planSettings({ plan, model }: ResolvedRun, refuse: Refuse): Sett
   }
   const [graph, scope] = graphs[plan.cudaGraphs];
   const splitsExperts = model.experts !== undefined && plan.etp !== plan.tp;
-  const granularity = recompute === "selective" || recompute === "full" ? recompute : undefined;
+  const experts = recompute === "experts";
+  const granularity =
+    recompute === "selective" || recompute === "full"
+      ? recompute
+      : experts
+        ? "selective"
+        : undefined;
   const sharding = zero < 2 ? undefined : zero === 2 ? "optim_grads" : "optim_grads_params";
   return {
     "tensor-model-parallel-size": plan.tp,
@@ -61,6 +67,7 @@ export function planSettings({ plan, model }: ResolvedRun, refuse: Refuse): Sett
     "no-scatter-gather-tensors-in-pipeline":
       !plan.scatterGather && plan.tp > 1 && !plan.sequenceParallel,
     "recompute-granularity": granularity,
+    "recompute-modules": experts ? "moe" : undefined,
     "recompute-method":
       recompute !== "full" ? undefined : recomputeLayers === undefined ? "uniform" : "block",
     "recompute-num-layers": recompute === "full" ? (recomputeLayers ?? 1) : undefined,

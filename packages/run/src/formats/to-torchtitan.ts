@@ -201,6 +201,7 @@ function recomputeOf({ plan }: ResolvedRun, refuse: Refuse): unknown {
       return { mode: "selective", selective_ac_option: "op" };
     case "selective":
     case "rematerialise":
+    case "experts":
       refuse("plan.recompute", plan.recompute, "recomputes by operator or in full");
       return { mode: "none" };
   }

@@ -107,6 +107,7 @@ const values: readonly (readonly [keyof Plan, Case])[] = [
   ["dispatch", [moe, { ep: 2, dispatch: "all-gather" }]],
   ["recompute", [llama, { recompute: "full" }]],
   ["recompute", [llama, { recompute: "selective" }]],
+  ["recompute", [moe, { recompute: "experts" }]],
   ["recompute", [llama, { recompute: "operators" }]],
   ["recomputeLayers", [llama, { recompute: "selective", recomputeLayers: 3 }]],
   ["schedule", [llama, { pp: 2, schedule: "gpipe" }]],
