@@ -154,8 +154,8 @@ function advanceCommit(
       return prepareOrWrite(state, held, commit.phases, commit.next, orders);
     case "write": {
       if (event.kind !== "written" && event.kind !== "write-failed") break;
-      if (event.writer >= commit.reports.length || commit.reports[event.writer] !== undefined)
-        break;
+      // Each writer once; one there is not has no place in the list.
+      if (!(event.writer in commit.reports) || commit.reports[event.writer] !== undefined) break;
       const report = event.kind === "written" ? event.files : event.reason;
       const reports = commit.reports.with(event.writer, report);
       // A writer that still writes could bring back what was cleared away: all report first.
@@ -221,6 +221,8 @@ function finishOrClean(
   );
   if (failures.length > 0) return clean(held, phases, failures.join("; "), orders);
   const files = reports.flatMap((report) => (typeof report === "string" ? [] : (report ?? [])));
+  // Complete by its marker, and nothing to restore from.
+  if (files.length === 0) return clean(held, phases, "no writer wrote a file", orders);
   let finish: ReturnType<CommitPhases["finish"]>;
   try {
     finish = phases.finish(files);

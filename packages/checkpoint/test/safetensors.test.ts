@@ -283,3 +283,10 @@ test("values are a view where aligned and a right copy where not", () => {
     "InvalidTensorView",
   );
 });
+
+test("metadata of many megabytes is read, escapes and all", () => {
+  const long = 'a"\\\n€'.repeat(2_000_000);
+  const read = decodeSafetensors(encodeSafetensors([], { long })).metadata["long"];
+  // Not by toBe, which would print both.
+  expect(read === long).toBe(true);
+});

@@ -245,6 +245,31 @@ test("a writer that fails makes the save fail, once every writer has reported", 
   ]);
 });
 
+test("a writer that is none has no say, and a save of no file is no checkpoint", () => {
+  let { state } = advanceSave(startSaving({ directory, keep: 1, writers: 2 }), {
+    kind: "request",
+    step: 5,
+  });
+  const tell = (event: SaveEvent): readonly SaveOrder[] => {
+    const next = advanceSave(state, event);
+    state = next.state;
+    return next.orders;
+  };
+  tell({ kind: "snapshot-done" });
+  tell({ kind: "listed", names: [] });
+  for (let i = 0; i < 3; i++) tell({ kind: "operation-done" });
+  for (const writer of [-1, 0.5, 2, Number.NaN]) {
+    expect(() => tell({ kind: "written", writer, files: [] })).toThrow('"written" is not due');
+  }
+  tell({ kind: "written", writer: 0, files: [] });
+  expect(tell({ kind: "written", writer: 1, files: [] })).toEqual([
+    { kind: "operate", operation: { kind: "remove", path: `${directory}/.step-00000005.tmp` } },
+  ]);
+  expect(tell({ kind: "operation-done" })).toEqual([
+    { kind: "failed", step: 5, reason: "no writer wrote a file", durable: false },
+  ]);
+});
+
 test("events that are not due are refused", () => {
   const idle = startSaving({ directory, keep: 1 });
   for (const kind of ["snapshot-done", "operation-done"] as const) {

@@ -167,3 +167,12 @@ test("a source that gives too little is an error, not a shorter tensor", async (
   await expect(openSafetensors(memory(bytes.subarray(0, 20)))).rejects.toThrow("only 12 follow");
   await expect(openSafetensors(memory(bytes.subarray(0, -1)))).rejects.toThrow("cut short");
 });
+
+test("a region has whole sizes", async () => {
+  const file = await openSafetensors(memory(encodeSafetensors(tensors, {})));
+  for (const size of [0.5, Number.NaN, -1]) {
+    await expect(readTensorRegion(file, "b", { start: [0], shape: [size] })).rejects.toThrow(
+      'is not inside tensor "b" of [3]',
+    );
+  }
+});

@@ -51,7 +51,7 @@ function valueOf(text: string): unknown {
  * section written as one word becomes the group it is short for (`model: gpt2` with
  * `model.layers=4`). The schema judges the result.
  *
- * @throws RunError when a path leads through a value that has no keys.
+ * @throws RunError when a path leads through a value that has no keys, or past the end of a list.
  */
 export function applyOverrides(description: unknown, overrides: readonly Override[]): unknown {
   let result = description;
@@ -64,6 +64,7 @@ function set(node: unknown, override: Override, depth: number): unknown {
   const key = path[depth];
   if (key === undefined) return value;
   if (Array.isArray(node) && typeof key === "number") {
+    if (key > node.length) throw new RunError([beyondList(node.length, override, depth)]);
     const copy: unknown[] = [...(node as readonly unknown[])];
     copy[key] = set(copy[key], override, depth + 1);
     return copy;
@@ -88,6 +89,18 @@ function asGroup(
   if (isGroup(node) && !Array.isArray(node)) return node;
   const key = path.length === 1 ? shorthands[String(path[0])] : undefined;
   return typeof node === "string" && key !== undefined ? { [key]: node } : undefined;
+}
+
+/** A list grows by one value at a time: positions between would be holes. */
+function beyondList(length: number, override: Override, depth: number): Problem {
+  const list = formatPath(override.path.slice(0, depth));
+  const last = length === 0 ? "is empty" : `has the positions 0 to ${length - 1}`;
+  return {
+    path: override.path.slice(0, depth + 1),
+    value: override.value,
+    rule: `${list} ${last}`,
+    suggestion: `${list}[${length}] adds one`,
+  };
 }
 
 function noGroup(node: unknown, override: Override, depth: number): Problem {

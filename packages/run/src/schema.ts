@@ -161,7 +161,11 @@ const runSection: z.ZodType<RunDescription> = z.strictObject({
         "training time between saves, instead of or beside every",
       ).optional(),
       keep: count("newest saves that stay").default(2),
-      directory: z.string().min(1).optional().describe("where; default in the run folder"),
+      directory: z
+        .string()
+        .min(1)
+        .optional()
+        .describe("where, relative to the current directory; default in the run folder"),
     })
     .prefault({})
     .describe("saving the state"),

@@ -29,7 +29,7 @@ export interface RunFile {
 /**
  * Parses the text of a run file.
  * @param options.file Name for messages.
- * @throws RunError for text that is no YAML, with every syntax error and its position.
+ * @throws RunError for text that is no YAML, with every syntax error and its position, and for none.
  */
 export function parseRunYaml(text: string, options: { readonly file: string }): RunFile {
   const lines = new LineCounter();
@@ -40,10 +40,20 @@ export function parseRunYaml(text: string, options: { readonly file: string }): 
   };
   if (document.errors.length > 0) {
     throw new RunError(
-      document.errors.map((e) => syntaxProblem(options.file, positionOf(e.pos[0]), e.message)),
+      document.errors.map(({ pos, code, message }) =>
+        syntaxProblem(
+          options.file,
+          positionOf(pos[0]),
+          code === "MULTIPLE_DOCS" ? "a run file is one document; remove what follows" : message,
+        ),
+      ),
     );
   }
   const description = toData(document, options.file);
+  if (description === null || description === undefined) {
+    const rule = "the file is empty; a run needs model and plan at least";
+    throw new RunError([syntaxProblem(options.file, { line: 1, column: 1 }, rule)]);
+  }
   const position = (path: Path, of: "key" | "value" = "value"): Position =>
     positionOf(offsetOf(document, path, of));
   return {

@@ -36,6 +36,14 @@ describe("an override", () => {
     expect(set({ a: 1, b: 2 }, "a=null")).toEqual({ b: 2 });
   });
 
+  it("makes no holes in lists, however far past their end a position is", () => {
+    expect(set({ a: [1] }, "a[1]=2")).toEqual({ a: [1, 2] });
+    expect(() => set({ a: [1, 2] }, "a[100000000]=3")).toThrow(
+      "a[100000000] = 3: a has the positions 0 to 1; a[2] adds one",
+    );
+    expect(() => set({ a: [] }, "a[1]=3")).toThrow("a[1] = 3: a is empty; a[0] adds one");
+  });
+
   it("reaches into lists", () => {
     expect(set({ a: [1, { b: 2 }] }, "a[1].b=3", "a[0]=9")).toEqual({ a: [9, { b: 3 }] });
   });

@@ -57,6 +57,11 @@ describe("a run file", () => {
   });
 
   it("of nothing is a run without its sections", () => {
-    expect(lines("")[0]).toMatch(/^run\.yaml:1:1: run = null: must be a group of keys/);
+    for (const text of ["", "# nothing yet\n", "null"]) {
+      expect(() => lines(text)).toThrow("run.yaml:1:1: the file is empty; a run needs model");
+    }
+    expect(() => lines(`${smallYaml}\n---\nname: other\n`)).toThrow(
+      /^run\.yaml:\d+:1: a run file is one document; remove what follows$/,
+    );
   });
 });

@@ -3,6 +3,7 @@
  * (torchtitan/config/job_config.py of 2025, the last year in which it read TOML).
  */
 import { model } from "@trireme/workload";
+import { RunError } from "../problem.ts";
 import { type Imported, present } from "./interchange.ts";
 import { SettingTree } from "./setting-tree.ts";
 import { flavors, pipelineSchedules, stageLayersOf } from "./torchtitan.ts";
@@ -125,6 +126,10 @@ function stagesOf(settings: SettingTree, pp: number, layers: number | undefined)
     const reason = "stages need the model's layers; state plan.vpp and plan.stageLayers";
     settings.refuse("parallelism.pipeline_parallel_layers_per_stage", perStage, reason);
     return { schedule };
+  }
+  if (perStage !== undefined && !(Number.isSafeInteger(perStage) && perStage >= 1)) {
+    const path = ["parallelism", "pipeline_parallel_layers_per_stage"];
+    throw new RunError([{ path, value: perStage, rule: "must be an integer of at least 1" }]);
   }
   const slots = layers + embedding + output;
   const stages = perStage === undefined ? pp * (looped ? 2 : 1) : Math.ceil(slots / perStage);

@@ -96,6 +96,20 @@ describe("torchtitan's configuration", () => {
     });
   });
 
+  it.each([0, -1, 1.5])("refuses %d layers a stage", (perStage) => {
+    const config = {
+      model: { flavor: "8B" },
+      parallelism: {
+        pipeline_parallel_degree: 4,
+        pipeline_parallel_schedule: "Interleaved1F1B",
+        pipeline_parallel_layers_per_stage: perStage,
+      },
+    };
+    expect(() => fromTorchtitan(config, { devices: 8 })).toThrow(
+      `layers_per_stage = ${perStage}: must be an integer of at least 1`,
+    );
+  });
+
   it("without the number of ranks leaves replicas to the cluster", () => {
     const { description } = fromTorchtitan({ training: { global_batch_size: 64 } });
     expect(description["plan"]).toMatchObject({ globalBatch: 64 });
