@@ -44,6 +44,7 @@ export function randomPlan(m: Model): fc.Arbitrary<Plan> {
         fusedElementwise: fc.boolean(),
         fusedLoss: fc.boolean(),
         fusedRotary: fc.boolean(),
+        gatheredCopies: fc.boolean(),
         momentPrecision: fc.constantFrom("fp32", "bf16"),
         dropout: fc.constantFrom(0, 0.1),
         overlapDataParallel: fc.boolean(),

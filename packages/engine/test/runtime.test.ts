@@ -104,6 +104,7 @@ test.each([
   [{ overlapPointToPoint: true }, "overlapPointToPoint"],
   [{ cudaGraphs: "all" }, "cudaGraphs all; use cudaGraphs none"],
   [{ fusedNorm: false }, "fusedNorm false; use fusedNorm true"],
+  [{ gatheredCopies: true }, "gatheredCopies; use no gatheredCopies"],
   [{ momentPrecision: "bf16" }, "momentPrecision bf16; use momentPrecision fp32"],
   [{ fusedRotary: false }, "fusedRotary false; use no fusedRotary"],
   [{ matrixPrecision: "fp4" }, "matrixPrecision fp4; use matrixPrecision fp8"],

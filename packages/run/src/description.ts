@@ -79,6 +79,7 @@ export interface PlanSection {
   readonly attentionPrecision?: "fp8" | undefined;
   readonly activationPrecision?: "fp8" | undefined;
   readonly gradientPrecision?: "fp32" | "bf16" | "fp16" | undefined;
+  readonly gatheredCopies?: boolean | undefined;
   readonly momentPrecision?: Plan["momentPrecision"] | undefined;
   readonly reductionPrecision?: Plan["reductionPrecision"] | undefined;
   readonly gradientExchange?: Plan["gradientExchange"] | undefined;

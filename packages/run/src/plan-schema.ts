@@ -118,6 +118,10 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
     .enum(["fp32", "bf16", "fp16"])
     .optional()
     .describe("of gradient accumulation and reduction; default fp32"),
+  gatheredCopies: z
+    .boolean()
+    .optional()
+    .describe("what ZeRO 3 gathers is copied into each parameter, as FSDP2 does; default false"),
   momentPrecision: z
     .enum(["fp32", "bf16"])
     .optional()

@@ -91,6 +91,11 @@ export interface Plan {
   readonly matrixPrecision?: "fp8" | "int8" | "fp4";
   /** Gradient accumulation and reduction. */
   readonly gradientPrecision: "fp32" | "bf16" | "fp16";
+  /**
+   * Weights that ZeRO 3 gathers are copied from the message's buffer into each parameter (PyTorch's FSDP2,
+   * foreach_all_gather_copy_out); left out, they are used where they arrive.
+   */
+  readonly gatheredCopies?: boolean;
   /** Both moments of Adam where not 32 bits (DeepSeek-V3, arXiv 2412.19437 §3.3.2; Megatron-LM's precision-aware optimizer). */
   readonly momentPrecision?: "fp32" | "bf16";
   /** What gradients are summed in over the replicas where not `gradientPrecision` (FSDP's reduce_dtype). */
@@ -219,6 +224,7 @@ export function definePlan(model: Model, options: PlanOptions): Plan {
     ...(o.reductionPrecision === undefined ? {} : { reductionPrecision: o.reductionPrecision }),
     ...(o.gradientExchange === undefined ? {} : { gradientExchange: o.gradientExchange }),
     ...(o.vocabulary === undefined ? {} : { vocabulary: o.vocabulary }),
+    ...(o.gatheredCopies === undefined ? {} : { gatheredCopies: o.gatheredCopies }),
     ...(o.momentPrecision === undefined ? {} : { momentPrecision: o.momentPrecision }),
     ...(o.fusedLoss === undefined ? {} : { fusedLoss: o.fusedLoss }),
     ...(o.fusedRotary === undefined ? {} : { fusedRotary: o.fusedRotary }),

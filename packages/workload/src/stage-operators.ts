@@ -1,11 +1,11 @@
 /** One microbatch through one stage on one rank: its operators in order of execution, and its collectives. */
 import { encoderOperators } from "./encoder-operators.ts";
-import { type LayerForm, countForms, layerFormAt, layerForms } from "./layer-form.ts";
+import { type LayerForm, countForms, firstLayerOf, layerFormAt, layerForms } from "./layer-form.ts";
 import { layerOperators } from "./layer-operators.ts";
 import type { Model } from "./model.ts";
 import { OperatorList } from "./operator-list.ts";
 import type { CollectiveOperator, Operator } from "./operator.ts";
-import { type Plan, expertReplicas, recomputedLayers } from "./plan.ts";
+import { type Plan, bytesOf, expertReplicas, recomputedLayers } from "./plan.ts";
 import { type Stage, lossVocab, stageParameters, stagePlan, vocabShard } from "./stage.ts";
 import { stageCollectives } from "./stage-collectives.ts";
 import { vocabularyOperators } from "./vocabulary.ts";
@@ -33,12 +33,14 @@ export function stageOperators(m: Model, plan: Plan, s: Stage): StageOperators {
     for (const e of m.encoders) list.operators.push(...encoderOperators(m, p, e));
     if (p.vocabulary === undefined) list.embedding(tokens, m.hidden, vocabShard(m, p), frozen);
     if (m.embeddingNorm) list.norm(m.norm, normRows(p, tokens), m.hidden);
+    gathered(m, p, { ...s, layers: 0, head: false }, list);
   }
   const again = recomputedLayers(p, s.layers);
   layers(m, p, list, countForms(m, s.firstLayer, again), p.recompute);
   layers(m, p, list, countForms(m, s.firstLayer + again, s.layers - again), "none");
   list.repeat(1, "none");
   if (s.head) head(m, p, list, tokens);
+  if (s.head) gathered(m, p, { ...s, layers: 0, embedding: false }, list);
   if (s.vocabulary === true) vocabularyOperators(m, list, tokens);
   updates(m, p, s, list);
   return { operators: list.operators, collectives: stageCollectives(m, p, s) };
@@ -55,7 +57,21 @@ function layers(
     if (counts[i] === 0) continue;
     list.repeat(counts[i]!, recompute);
     layerOperators(m, list, form);
+    const firstLayer = firstLayerOf(m, i);
+    gathered(m, p, { stage: 0, firstLayer, layers: 1, embedding: false, head: false }, list);
   }
+}
+
+/** The copies of what ZeRO 3 gathers of a part of a stage, in front of it forward and backward. */
+function gathered(m: Model, p: Plan, s: Stage, list: OperatorList): void {
+  if (p.gatheredCopies !== true || p.zero !== 3) return;
+  const held = stageParameters(m, p, s);
+  const dense = p.dp * p.cp > 1 ? held.total - held.experts : 0;
+  const n = dense + (expertReplicas(p) > 1 ? held.experts : 0);
+  if (n === 0) return;
+  const work = { flops: 0, bytes: 2 * bytesOf(p.precision) * n };
+  list.push("add", "gathered", "forward", [1, n], work);
+  list.push("add", "gathered", "input-gradient", [1, n], work);
 }
 
 function normRows(p: Plan, tokens: number): number {

@@ -123,6 +123,7 @@ function planOf(row: CorpusRow): PlanOptions | string {
     sequenceParallel:
       text(f, "sp") === "true" || (tp > 1 && object(row.model, "moe") !== undefined),
     zero: zeroStage(row),
+    ...copies(row),
     ...recomputation(row),
     flashAttention:
       text(f, "transformer_impl") !== "local" &&
@@ -178,6 +179,12 @@ function overlaps(
 function sharded(row: CorpusRow): boolean {
   const fsdp = text(row.parallel, "fsdp");
   return fsdp !== "" && fsdp !== "false";
+}
+
+/** torchtitan and AutoModel shard by PyTorch's FSDP2, parameter by parameter. */
+function copies(row: CorpusRow): Pick<PlanOptions, "gatheredCopies"> {
+  const second = row.dataset === "torchtitan" || text(row.parallel, "framework").includes("fsdp2");
+  return second && zeroStage(row) === 3 ? { gatheredCopies: true } : {};
 }
 
 function zeroStage(row: CorpusRow): 0 | 1 | 2 | 3 {

@@ -48,6 +48,7 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
       plan.reductionPrecision === "fp16",
       "reductionPrecision fp32 or bf16",
     ],
+    ["gatheredCopies", plan.gatheredCopies === true, "no gatheredCopies"],
     [
       `momentPrecision ${plan.momentPrecision}`,
       plan.momentPrecision === "bf16",

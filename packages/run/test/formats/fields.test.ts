@@ -78,6 +78,7 @@ const plans: Readonly<Record<keyof Plan, Case>> = {
   attentionPrecision: [llama, { attentionPrecision: "fp8" }],
   activationPrecision: [llama, { activationPrecision: "fp8" }],
   gradientPrecision: [llama, { gradientPrecision: "bf16" }],
+  gatheredCopies: [llama, { zero: 3, gatheredCopies: true }],
   momentPrecision: [llama, { momentPrecision: "bf16" }],
   reductionPrecision: [llama, { gradientPrecision: "bf16", reductionPrecision: "fp32" }],
   gradientExchange: [llama, { zero: 1, gradientExchange: "all-reduce" }],
