@@ -134,8 +134,8 @@ function checkRegion({ name, dtype, shape }: PlacedTensor, region: Region): void
     region.shape.length === shape.length &&
     shape.every((size, dim) => {
       const [start, length] = [region.start[dim]!, region.shape[dim]!];
-      const whole = Number.isSafeInteger(start) && Number.isSafeInteger(length);
-      return whole && start >= 0 && length >= 0 && start + length <= size;
+      const integers = Number.isSafeInteger(start) && Number.isSafeInteger(length);
+      return integers && start >= 0 && length >= 0 && start + length <= size;
     });
   if (inside && dtypeBits(dtype) % 8 === 0) return;
   throw new SafetensorsError(

@@ -73,3 +73,15 @@ describe.skipIf(noEtcd)("a journal in etcd", () => {
     await expect(journal.lead()).rejects.toThrow(/^cannot lead the run r by etcd at http:\/\/127/);
   });
 });
+
+it.each([
+  [{ hosts: [] }, "hosts is empty"],
+  [{ run: "" }, 'run is ""'],
+  [{ requestDeadline: Number.NaN }, "requestDeadline = NaN s must be above 0"],
+  [{ requestDeadline: 0 }, "requestDeadline = 0 s must be above 0"],
+  [{ requestDeadline: Infinity }, "requestDeadline = Infinity s must be above 0"],
+  [{ lease: 0.5 }, "lease = 0.5 s must be a whole number"],
+])("a journal in etcd of %o is refused at once", (more, message) => {
+  const options = { hosts: ["http://127.0.0.1:9"], run: "r", ...more };
+  expect(() => etcdJournal(options)).toThrow(message);
+});

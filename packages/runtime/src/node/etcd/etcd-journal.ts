@@ -31,12 +31,24 @@ export interface EtcdJournalOptions {
   readonly auth?: IOptions["auth"];
 }
 
-/** A journal for drivers that reach the same etcd cluster. */
+/**
+ * A journal for drivers that reach the same etcd cluster.
+ * @throws TriremeError "JOURNAL" for a time out of range, no host, or a run without a name.
+ */
 export function etcdJournal(options: EtcdJournalOptions): Journal {
   const { hosts, run, prefix = "trireme", lease = 10, requestDeadline = 5 } = options;
   const { credentials, auth } = options;
   if (!Number.isSafeInteger(lease) || lease < 1) {
     throw new TriremeError("JOURNAL", `lease = ${lease} s must be a whole number of at least 1`);
+  }
+  // Timers hold 31 bits of milliseconds.
+  if (!(requestDeadline > 0 && requestDeadline <= 2e6)) {
+    const found = `requestDeadline = ${requestDeadline} s`;
+    throw new TriremeError("JOURNAL", `${found} must be above 0 and at most 2000000; 5 is usual`);
+  }
+  if (hosts.length === 0 || run === "") {
+    const found = hosts.length === 0 ? "hosts is empty" : 'run is ""';
+    throw new TriremeError("JOURNAL", `${found}: an etcd journal needs an address and a name`);
   }
   return {
     async lead(signal) {
