@@ -68,7 +68,9 @@ function hidingKernel(
 ): Seconds | undefined {
   if (c.axis === "ep" || c.axis === "etp") return behindExperts(p, c, prices);
   if (c.axis === "cp") {
-    return p.contextExchange === "ring" ? attentionOf(p, prices, c.pass) : undefined;
+    // Keys go round while attention works; heads are exchanged before anything is.
+    const round = p.contextExchange === "ring" && c.kind !== "all-to-all";
+    return round ? attentionOf(p, prices, c.pass) : undefined;
   }
   if (p.overlapGradientProducts && gathersInput(p, c))
     return meanProduct(prices.passes["input-gradient"], repeats);

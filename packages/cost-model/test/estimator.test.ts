@@ -66,6 +66,11 @@ test("stages put together from blocks are the sum of their own operators, to the
   for (const m of models) for (const cluster of clusters) checkAgainstReference(m, cluster);
 });
 
+test("so are those of a hybrid, whose layers differ from stage to stage", () => {
+  const [, h100] = clusters;
+  checkAgainstReference(model("nemotron-h-8b"), h100!);
+});
+
 test("what an estimator has refused does not change what it says next", () => {
   const m = model("llama3-8b");
   const cluster = defineCluster({ host: "dgx-v100-32", hosts: 1 });

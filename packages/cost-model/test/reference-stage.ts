@@ -123,7 +123,7 @@ function hidingProduct(
   c: CollectiveOperator,
   priced: readonly PricedOperator[],
 ): Seconds | undefined {
-  if (c.axis === "cp") return attentionOf(p, priced, c.pass);
+  if (c.axis === "cp") return c.kind === "all-to-all" ? undefined : attentionOf(p, priced, c.pass);
   const beside = p.overlapGradientProducts;
   const gather =
     beside && p.sequenceParallel && c.kind === "all-gather" && c.pass === "weight-gradient";
