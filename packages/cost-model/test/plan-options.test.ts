@@ -54,6 +54,14 @@ const flips: readonly (readonly [
       b.memory.activations < 0.95 * a.memory.activations,
   ],
   [
+    "attention within documents is a smaller part, and keeps as much",
+    {},
+    { document: 512 },
+    (a, b) =>
+      b.breakdown.compute < 0.92 * a.breakdown.compute &&
+      b.memory.activations === a.memory.activations,
+  ],
+  [
     "the activation's input in 8 bits is smaller and takes no time",
     {},
     { activationPrecision: "fp8" },
@@ -467,6 +475,7 @@ const optional: Readonly<Record<OptionalField, "here" | "pipelines.test.ts">> = 
   stageLayers: "here",
   recomputeLayers: "here",
   matrixPrecision: "here",
+  document: "here",
   attentionPrecision: "here",
   activationPrecision: "here",
   reductionPrecision: "here",

@@ -109,6 +109,7 @@ test.each([
   [{ fusedRotary: false }, "fusedRotary false; use no fusedRotary"],
   [{ matrixPrecision: "fp4" }, "matrixPrecision fp4; use matrixPrecision fp8"],
   [{ matrixPrecision: "int8" }, "matrixPrecision int8; use matrixPrecision fp8"],
+  [{ document: 8 }, "document 8; use no document"],
   [{ attentionPrecision: "fp8" }, "attentionPrecision fp8; use no attentionPrecision"],
   [{ activationPrecision: "fp8" }, "activationPrecision fp8; use no activationPrecision"],
   [{ sequence: 17 }, "sequence 17 on a model with context 16"],

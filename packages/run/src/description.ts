@@ -62,6 +62,7 @@ export interface PlanSection {
   readonly microbatch?: number | undefined;
   readonly globalBatch: number;
   readonly sequence?: number | undefined;
+  readonly document?: number | undefined;
   readonly schedule?: PipelineSchedule | undefined;
   readonly stageLayers?: readonly number[] | "balanced" | undefined;
   readonly accountForEmbedding?: boolean | undefined;

@@ -40,6 +40,9 @@ export const planSection: z.ZodType<PlanSection> = z.strictObject({
   microbatch: count("samples of one microbatch; default 1").optional(),
   globalBatch: count("samples of one step, over all replicas"),
   sequence: count("tokens of one sample; default the model's context").optional(),
+  document: count(
+    "tokens of the document that a token of a packed sample is in, on average: attention stays within; default the sequence",
+  ).optional(),
   schedule: z
     .enum(pipelineSchedules)
     .optional()

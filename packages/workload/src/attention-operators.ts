@@ -26,10 +26,10 @@ export interface AttentionSpan {
 
 /** The attention of a layer under the plan's split of heads and tokens. */
 export function layerAttention(m: Model, list: OperatorList, windowed: boolean): void {
-  const { tp, microbatch, sequence } = list.plan;
+  const { tp, microbatch, sequence, document = sequence } = list.plan;
   attention(list, {
-    batch: microbatch,
-    sequence,
+    batch: (microbatch * sequence) / document,
+    sequence: document,
     heads: m.heads / tp,
     kvHeads: m.kvHeads / tp,
     headDim: m.headDim,

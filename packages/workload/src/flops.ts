@@ -10,13 +10,14 @@ import { decoderTokens, encoderMatrices, projectorMatrices, trainsEncoder } from
 import { type LayerForm, countForms, layerFormAt, layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
 import { contextWidth, parameters, scanElementwise } from "./parameters.ts";
+import type { Plan } from "./plan.ts";
 import { isScan } from "./scan-widths.ts";
 import { scanFlops } from "./scan-flops.ts";
 
 /** What a convention counts. */
 export interface FlopRule {
   /**
-   * Every pair of query and key, half of them, or those that a mask and a window leave. Scans count as their recurrence
+   * Every pair of query and key, half of them, or those that mask, window and documents leave. Scans count as their recurrence
    * (Megatron-LM: 7 for each number of a state-space layer's state, 8 of a delta net's), by "exact" as the products of their chunks.
    */
   readonly attention: "full" | "half" | "exact";
@@ -36,7 +37,7 @@ export interface FlopRule {
  * - `model-causal`: the same with half the score matrix: Megatron-Bridge, Megatron-LM of today.
  * - `model-embedded`: `model-full` with both embeddings counted: llm-foundry, Aleph Alpha.
  * - `matrix-full`, `matrix-causal`: matrices alone, neither router nor norms; the latter is MegaScale-MoE's.
- * - `exact`: matrices, and the pairs of query and key that mask and window leave.
+ * - `exact`: matrices, and the pairs of query and key that mask, window and documents leave.
  * - `hardware`: full recomputation and the whole score matrix: SC'21's 96BsLh²(1 + s/6h + V/16Lh).
  */
 export type FlopConvention =
@@ -74,7 +75,7 @@ export const flopConventions: Readonly<Record<FlopConvention, FlopRule>> = {
  */
 export function modelFlops(
   m: Model,
-  p: { readonly sequence: number },
+  p: Pick<Plan, "sequence" | "document">,
   convention: FlopConvention | FlopRule = "model-full",
 ): Flops {
   const rule = typeof convention === "string" ? named(convention) : convention;
@@ -96,7 +97,7 @@ export function modelFlops(
       continue;
     }
     const window = form.windowed ? m.window?.size : undefined;
-    const perToken = keysPerToken(m, p.sequence, window, rule.attention);
+    const perToken = keysPerToken(m, p, window, rule.attention);
     attention += layers * 2 * perToken * (m.heads * m.headDim + contextWidth(m));
   }
   const backward = m.adapter === undefined ? 2 : 1;
@@ -127,13 +128,13 @@ function named(convention: FlopConvention): FlopRule {
 
 function keysPerToken(
   m: Model,
-  sequence: number,
+  { sequence, document = sequence }: Pick<Plan, "sequence" | "document">,
   window: number | undefined,
   attention: FlopRule["attention"],
 ): number {
   if (attention === "exact") {
-    const span = { sequence, causal: m.causal, ...(window === undefined ? {} : { window }) };
-    return pairs(span) / sequence;
+    const own = { sequence: document, causal: m.causal };
+    return pairs({ ...own, ...(window === undefined ? {} : { window }) }) / document;
   }
   const seen = Math.min(sequence, window ?? sequence);
   return attention === "half" && m.causal ? seen / 2 : seen;

@@ -119,6 +119,7 @@ function checkValues(p: Plan): void {
     if (value === undefined || known.includes(value)) continue;
     fail(`${key} "${value}" is not one of ${known.join(", ")}; leave it out for the usual`);
   }
+  if (p.document !== undefined) checkDocument(p, p.document);
   if (p.attentionPrecision !== undefined && !p.flashAttention) {
     fail(`attentionPrecision fp8 is of flash attention; use flashAttention true`);
   }
@@ -147,6 +148,17 @@ function checkValues(p: Plan): void {
     );
   }
   if (!(p.dropout >= 0 && p.dropout < 1)) fail(`dropout ${p.dropout} must be in [0, 1)`);
+}
+
+function checkDocument(p: Plan, document: number): void {
+  if (!Number.isSafeInteger(document) || document < 1 || document > p.sequence) {
+    fail(
+      `document ${document} must be a whole number from 1 to the ${p.sequence} tokens of a sample; leave it out where a sample is one`,
+    );
+  }
+  if (!p.flashAttention) {
+    fail(`document ${document} is of flash attention; use flashAttention true`);
+  }
 }
 
 function checkTensor(m: Model, p: Plan): void {

@@ -51,6 +51,11 @@ export interface Plan {
   readonly globalBatch: number;
   /** Tokens in one sample. */
   readonly sequence: number;
+  /**
+   * Tokens of the document that a token is in, on average over the tokens, where samples are packed from several and
+   * attention stays within each (Llama 3, arXiv 2407.21783 §3.2); left out, a sample is one.
+   */
+  readonly document?: number;
   readonly schedule: PipelineSchedule;
   /** Transformer layers of each stage in model order, 0 or more; left out, they are spread evenly. */
   readonly stageLayers?: readonly number[];
@@ -211,6 +216,7 @@ export function definePlan(model: Model, options: PlanOptions): Plan {
     overlapTensorParallel: o.overlapTensorParallel ?? false,
     overlapPointToPoint: o.overlapPointToPoint ?? false,
     overlapExpertParallel: o.overlapExpertParallel ?? false,
+    ...(o.document === undefined ? {} : { document: o.document }),
     ...(o.dispatchPrecision === undefined ? {} : { dispatchPrecision: o.dispatchPrecision }),
     ...(o.expertCapacity === undefined ? {} : { expertCapacity: o.expertCapacity }),
     ...(o.recomputeLayers === undefined ? {} : { recomputeLayers: o.recomputeLayers }),

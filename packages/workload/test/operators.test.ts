@@ -28,6 +28,20 @@ function flops(operators: readonly Operator[], kinds: readonly string[], pass?: 
 const small = (o: Partial<Model>): Model =>
   defineModel({ layers: 6, hidden: 64, heads: 8, kvHeads: 4, vocab: 120, context: 64, ...o });
 
+test("attention stays within the documents of a packed sample", () => {
+  const m = model("llama3-8b");
+  const of = (o: Partial<Plan>): number => {
+    const p = definePlan(m, { globalBatch: 2, microbatch: 2, ...o });
+    return flops(everyOperator(m, p), ["attention"], "forward");
+  };
+  // Of n tokens n (n + 1) / 2 pairs are left: sixteen documents of 512 have 16 × 513 of 8193 parts.
+  expect(of({ document: 512 }) / of({})).toBeCloseTo(513 / 8193, 12);
+  expect(of({ document: 8192 })).toBe(of({}));
+  const exact = (p: { sequence: number; document?: number }): number => modelFlops(m, p, "exact");
+  expect(exact({ sequence: 8192, document: 512 })).toBe(exact({ sequence: 512 }));
+  expect(exact({ sequence: 8192, document: 8192 })).toBe(exact({ sequence: 8192 }));
+});
+
 test("FLOPs are conserved by every split", () => {
   fc.assert(
     fc.property(

@@ -87,6 +87,17 @@ test.each<readonly [string, typeof llama, object]>([
     { pp: 2, vocabulary: "one-barrier" },
   ],
   ["flashVersion 4 is not 1, 2 or 3", llama, { flashVersion: 4 }],
+  [
+    "document 0 must be a whole number from 1 to the 8192 tokens of a sample",
+    llama,
+    { document: 0 },
+  ],
+  ["document 4097 must be a whole number", llama, { sequence: 4096, document: 4097 }],
+  [
+    "document 512 is of flash attention; use flashAttention true",
+    llama,
+    { document: 512, flashAttention: false },
+  ],
   ['attentionPrecision "fp4" is not one of fp8', llama, { attentionPrecision: "fp4" }],
   [
     "attentionPrecision fp8 is of flash attention; use flashAttention true",

@@ -1,6 +1,6 @@
 /** The model and the plan of a corpus row, or what keeps it from being described. */
 import { type ModelOptions, type PlanOptions } from "@trireme/workload";
-import { adapterPlan } from "./adapter-scripts.ts";
+import { adapterPlan, packedPlan } from "./adapter-scripts.ts";
 import { bridgePlan, libraryPlan } from "./bridge-recipes.ts";
 import { isHybrid } from "./corpus-hybrid.ts";
 import { latentOf, modelOf, windowOf } from "./corpus-model.ts";
@@ -139,6 +139,7 @@ function planOf(row: CorpusRow): PlanOptions | string {
     ...overlap,
     ...expertPlan(row, tp),
     ...(object(row.model, "moe") === undefined ? {} : { ...bridgePlan(row), ...nemoPlan(row) }),
+    ...packedPlan(row),
     ...adapterPlan(row),
   };
 }

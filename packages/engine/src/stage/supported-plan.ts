@@ -59,6 +59,7 @@ function wishes(model: Model, plan: Plan): readonly (readonly [string, boolean, 
       plan.matrixPrecision !== undefined && plan.matrixPrecision !== "fp8",
       "matrixPrecision fp8, or none",
     ],
+    [`document ${plan.document}`, plan.document !== undefined, "no document"],
     [
       `attentionPrecision ${plan.attentionPrecision}`,
       plan.attentionPrecision !== undefined,

@@ -47,6 +47,7 @@ const plans: Readonly<Record<keyof Plan, Case>> = {
   microbatch: [llama, { microbatch: 2 }],
   globalBatch: [llama, { globalBatch: 64 }],
   sequence: [llama, { sequence: 4096 }],
+  document: [llama, { document: 512 }],
   schedule: [llama, { pp: 2, schedule: "zb-h1" }],
   stageLayers: [llama, { pp: 4, stageLayers: [2, 10, 10, 10] }],
   accountForEmbedding: [llama, { pp: 4, accountForEmbedding: true }],
