@@ -1,7 +1,7 @@
 /** DeepSpeed's JSON configuration in and out. It says nothing of the model: that is in the script. */
 import { microbatches, model as presetModel } from "@trireme/workload";
 import type { ResolvedRun } from "../resolved.ts";
-import { type Imported, type Unsupported, present } from "./interchange.ts";
+import { type Imported, type Unsupported, entry, present } from "./interchange.ts";
 import { SettingTree } from "./setting-tree.ts";
 import { type Reach, unexpressed } from "./unexpressed.ts";
 
@@ -26,7 +26,7 @@ export function fromDeepSpeed(config: unknown, options: { readonly dp?: number }
     tree.refuse("optimizer.type", kind, "only Adam and AdamW");
   }
   const scheduler = at("scheduler.type");
-  const schedule = typeof scheduler === "string" ? schedules[scheduler] : undefined;
+  const schedule = entry(schedules, scheduler);
   if (scheduler !== undefined && schedule === undefined) {
     const reason = `only ${Object.keys(schedules).join(", ")}`;
     tree.refuse("scheduler.type", scheduler, reason);

@@ -2,7 +2,7 @@
  * Megatron-LM's command line (megatron/training/arguments.py) as a run description. What it leaves
  * out has Megatron's default, which is written down here where it differs from ours.
  */
-import { type Imported, type Unsupported, present } from "./interchange.ts";
+import { type Imported, type Unsupported, entry, present } from "./interchange.ts";
 import { type Refuse, expertsOf, latentOf, windowOf } from "./megatron-experts.ts";
 import { planOf } from "./from-megatron-plan.ts";
 import { routerOf } from "./megatron-router.ts";
@@ -133,7 +133,7 @@ function optimizerOf(o: OptionList, refuse: Refuse): unknown {
   const kind = o.text("--optimizer") ?? "adam";
   if (kind !== "adam") refuse("--optimizer", kind, "only adam, which decays weights as AdamW does");
   const style = o.text("--lr-decay-style") ?? "linear";
-  const schedule = schedules[style] ?? style;
+  const schedule = entry(schedules, style) ?? style;
   if (!["constant", "linear", "cosine", "inverse-sqrt", "wsd"].includes(schedule)) {
     refuse("--lr-decay-style", style, "has no counterpart");
   }

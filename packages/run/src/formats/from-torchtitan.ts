@@ -4,7 +4,7 @@
  */
 import { model } from "@trireme/workload";
 import { RunError } from "../problem.ts";
-import { type Imported, present } from "./interchange.ts";
+import { type Imported, entry, present } from "./interchange.ts";
 import { SettingTree } from "./setting-tree.ts";
 import { flavors, pipelineSchedules, stageLayersOf } from "./torchtitan.ts";
 
@@ -116,7 +116,7 @@ function stagesOf(settings: SettingTree, pp: number, layers: number | undefined)
   const embedding = settings.number("parallelism.pipeline_parallel_first_stage_less_layers") ?? 1;
   const output = settings.number("parallelism.pipeline_parallel_last_stage_less_layers") ?? 1;
   if (pp === 1) return {};
-  const schedule = pipelineSchedules[name];
+  const schedule = entry(pipelineSchedules, name);
   if (schedule === undefined) {
     const reason = `only ${Object.keys(pipelineSchedules).join(", ")}`;
     settings.refuse("parallelism.pipeline_parallel_schedule", name, reason);

@@ -23,3 +23,8 @@ export function present(
   const entries = Object.entries(section).filter(([, value]) => value !== undefined);
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
+
+/** What a table says of a name that a file gives; "constructor" is one like any other. */
+export function entry<T>(table: Readonly<Record<string, T>>, name: unknown): T | undefined {
+  return typeof name === "string" && Object.hasOwn(table, name) ? table[name] : undefined;
+}

@@ -3,7 +3,7 @@
  * settings in groups. Beside the names it differs in how it says activation and precision.
  */
 import type { ResolvedRun } from "../resolved.ts";
-import { type Imported } from "./interchange.ts";
+import { type Imported, entry } from "./interchange.ts";
 import { type MegatronTree, type Row, fromTree, put, toTree } from "./megatron-tree.ts";
 import { modelRow, modelRows } from "./model-rows.ts";
 import { SettingTree } from "./setting-tree.ts";
@@ -198,7 +198,7 @@ function activationOf(tree: SettingTree): readonly string[] {
 function precisionOf(tree: SettingTree): readonly string[] {
   const recipe = tree.value("mixed_precision");
   if (recipe === undefined) return [];
-  const found = typeof recipe === "string" ? recipes[recipe] : undefined;
+  const found = entry(recipes, recipe);
   if (found !== undefined) return found;
   tree.refuse("mixed_precision", recipe, `only ${Object.keys(recipes).join(", ")}`);
   return [];

@@ -3,7 +3,7 @@
  * NeMo 1 and 2.0): groups `trainer`, `model` with `model.optim`, and `exp_manager`.
  */
 import type { ResolvedRun } from "../resolved.ts";
-import type { Imported } from "./interchange.ts";
+import { type Imported, entry } from "./interchange.ts";
 import { type MegatronTree, type Row, fromTree, put, toTree } from "./megatron-tree.ts";
 import { modelRow, modelRows } from "./model-rows.ts";
 import { SettingTree } from "./setting-tree.ts";
@@ -160,7 +160,7 @@ function chosen(
 ): readonly string[] {
   const value = tree.value(path) ?? otherwise;
   const name = typeof value === "number" ? `${value}` : value;
-  const found = typeof name === "string" && Object.hasOwn(known, name) ? known[name] : undefined;
+  const found = entry(known, name);
   if (found === undefined) tree.refuse(path, value, `only ${Object.keys(known).join(", ")}`);
   return found ?? [];
 }
