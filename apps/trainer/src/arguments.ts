@@ -43,7 +43,9 @@ export function parseCommand(
   const [file, extra] = positionals;
   if (file === undefined)
     throw refusal(command, "which run? give a run file, for example examples/sotu-gpt.yaml");
-  if (extra !== undefined)
-    throw refusal(command, `one run file at a time, but there is also ${extra}`);
+  if (extra !== undefined) {
+    const way = extra.includes("=") ? `; to change the run, --set ${extra}` : "";
+    throw refusal(command, `one run file at a time, but there is also ${extra}${way}`);
+  }
   return { file, set: values.get("set") ?? [], out: values.get("out")?.[0], json };
 }

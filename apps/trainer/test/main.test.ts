@@ -46,6 +46,10 @@ it.each([
     ["train", "a.yaml", "b.yaml"],
     "trireme train: one run file at a time, but there is also b.yaml",
   ],
+  [
+    ["train", "a.yaml", "plan.tp=2"],
+    "trireme train: one run file at a time, but there is also plan.tp=2; to change the run, --set plan.tp=2",
+  ],
   [["estimate", "a.yaml", "--jsn"], "trireme estimate: unknown option --jsn; did you mean --json?"],
   [["--verison"], "trireme: unknown command --verison; did you mean --version? (trireme --help)"],
   [["help", "trian"], "trireme: unknown command trian; did you mean train? (trireme --help)"],
