@@ -7,7 +7,8 @@
  *   packed sample, whichever document they are of (return_cu_seqlen false).
  * - Llama 3 in NeMo (`recipes/llama3_70b.py`, `llama3_8b.py`) and Megatron-Bridge (`perf_recipes/llama`): linear_qkv alone.
  * - Megatron-Bridge's model cards say what they adapt.
- * - NeMo Automodel, `examples/llm_benchmark`, *_peft_benchmark.yaml: rank 16 beside all projections, activation checkpointing.
+ * - NeMo Automodel, `examples/llm_benchmark`, *_peft_benchmark.yaml: rank 16 beside all projections, layers
+ *   compiled, activation checkpointing.
  */
 import type { AdapterTarget, ModelOptions, PlanOptions } from "@trireme/workload";
 import { type CorpusRow, text } from "./corpus-row.ts";
@@ -56,7 +57,9 @@ function cardTargets(row: CorpusRow): readonly AdapterTarget[] {
 /** What the scripts say of the plan. */
 export function adapterPlan(row: CorpusRow): Partial<PlanOptions> {
   if (!isAdapted(row)) return {};
-  if (row.dataset === "misc") return { recompute: "full" };
+  if (row.dataset === "misc") {
+    return { recompute: "full", fusedNorm: true, fusedElementwise: true };
+  }
   if (text(row.hardware, "gpu").startsWith("amd")) return amdPlan(row);
   const attention = text(row.parallel, "attention_impl").includes("fp8 dpa");
   return {
