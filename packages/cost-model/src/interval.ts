@@ -36,7 +36,7 @@ const factors: Readonly<Record<PredictedKind, Readonly<Record<string, Factors>>>
   step: { gpu: [0.89, 1.18], ampere: [0.89, 1.18], hopper: [0.9, 1.11], blackwell: [0.89, 1.27] },
   // Software of a year apart runs the same layout at half and twice the speed.
   "expert-step": { gpu: [0.89, 1.37], hopper: [0.95, 1.35], blackwell: [0.87, 1.42] },
-  memory: { gpu: [0.82, 1.09], hopper: [0.79, 1.08] },
+  memory: { gpu: [0.86, 1.09], hopper: [0.86, 1.09] },
   gemm: products,
   "grouped-gemm": products,
   attention: { gpu: [0.89, 1.11], hopper: [0.89, 1.11] },

@@ -5,6 +5,7 @@ import { bridgePlan, libraryPlan } from "./bridge-recipes.ts";
 import { isHybrid } from "./corpus-hybrid.ts";
 import { latentOf, modelOf, windowOf } from "./corpus-model.ts";
 import { type CorpusRow, number, object, text } from "./corpus-row.ts";
+import { goldenDropout } from "./golden-tests.ts";
 import { densePlan, nemoPlan } from "./dgxc-scripts.ts";
 
 /** What the row trains and how; a string says why it is not described. */
@@ -128,8 +129,7 @@ function planOf(row: CorpusRow): PlanOptions | string {
     flashAttention:
       text(f, "transformer_impl") !== "local" &&
       !/unfused|fused softmax|megatron-lm default|torch \(/.test(text(f, "attention_impl")),
-    // Megatron-LM's functional tests leave its default (arguments.py: attention and hidden dropout 0.1).
-    ...(row.dataset === "megatron_golden" ? { dropout: 0.1 } : {}),
+    ...goldenDropout(row),
     ...flashGeneration(row),
     ...precisions(text(f, "precision")),
     ...conventions(text(f, "framework")),

@@ -102,7 +102,6 @@ const causes: readonly (readonly [RegExp, string])[] = [
     "scans backward take half as long again as their products (flash-linear-attention on H200), casts before every projection",
   ],
   [/^mcore-golden-gpt/, "a functional test, not tuned: four microbatches, bound by launches"],
-  [/^mcore-golden/, "golden values are of the last pipeline rank, not of the fullest"],
   [/^torchao-8b-8b200/, "torchao's first release on B200: bf16 is as far off"],
   [/^torchao-(8b-8h100|tutorial)/, "casts by eager operations of a tutorial, not compiled"],
   [/^torchao-8b-8mi300x/, "row-wise scales without kernels of their own on MI300X"],

@@ -152,7 +152,10 @@ function spearmanByFamily(compared: readonly Compared[]): number | undefined {
   return correlations.length === 0 ? undefined : quantile(correlations, 0.5);
 }
 
-/** Rank correlation of each family of five members and more, smallest first: runs of one layout again have no order, of two hardly one. */
+/**
+ * Rank correlation of each family of five measurements and more, smallest first: of its layouts, two at least, a layout
+ * measured more than once, as by releases of a framework, at the median of its measurements.
+ */
 function familyCorrelations(compared: readonly Compared[]): number[] {
   const families = new Map<string, Compared[]>();
   for (const c of compared) {
@@ -162,19 +165,33 @@ function familyCorrelations(compared: readonly Compared[]): number[] {
     families.set(c.family, list);
   }
   return [...families.values()]
-    .filter((f) => f.length >= 5 && new Set(f.map(layoutOf)).size > 2)
-    .map((f) =>
-      spearman(
-        f.map((c) => c.measured),
-        f.map((c) => c.predicted),
-      ),
-    )
+    .filter((family) => family.length >= 5)
+    .map(layoutsOf)
+    .filter((layouts) => layouts.length > 1)
+    .map((layouts) => spearman(medians(layouts, "measured"), medians(layouts, "predicted")))
     .sort((a, b) => a - b);
 }
 
-/** What tells layouts apart; every measurement is its own where its plan is not known. */
-function layoutOf({ id, step }: Compared): string {
-  return step === undefined ? id : JSON.stringify(step.plan);
+/** Measurements by layout; each is its own where its plan is not known. */
+function layoutsOf(family: readonly Compared[]): readonly (readonly Compared[])[] {
+  const layouts = new Map<string, Compared[]>();
+  for (const c of family) {
+    const layout = c.step === undefined ? c.id : JSON.stringify(c.step.plan);
+    layouts.set(layout, [...(layouts.get(layout) ?? []), c]);
+  }
+  return [...layouts.values()];
+}
+
+function medians(
+  layouts: readonly (readonly Compared[])[],
+  of: "measured" | "predicted",
+): readonly number[] {
+  return layouts.map((layout) =>
+    quantile(
+      layout.map((c) => c[of]).sort((a, b) => a - b),
+      0.5,
+    ),
+  );
 }
 
 /** Spearman's rank correlation; equal values share their mean rank. */

@@ -1,3 +1,5 @@
+import { defineCluster } from "@trireme/topology";
+import { defineModel, definePlan } from "@trireme/workload";
 import { expect, test } from "vitest";
 import type { Group, Outcome } from "../src/outcome.ts";
 import { quantile, score, spearman } from "../src/score.ts";
@@ -63,4 +65,23 @@ test("rank correlation is 1 for the same order, -1 for the reverse, and shares t
 test("quantiles are linear between neighbours", () => {
   expect(quantile([0, 1, 2, 3], 0.5)).toBe(1.5);
   expect(quantile([5], 0.9)).toBe(5);
+});
+
+test("a layout that was measured again counts once, at its median, and one alone has no order", () => {
+  const model = defineModel({ layers: 4, hidden: 32, heads: 4, vocab: 50, context: 16 });
+  const cluster = defineCluster({ host: "dgx-h100", hosts: 1 });
+  const run = (tp: 1 | 2 | 4, measured: number, predicted: number): Outcome => ({
+    ...row(`tp ${tp}`, measured, predicted),
+    family: "f",
+    step: { model, plan: definePlan(model, { globalBatch: 4, tp }), cluster },
+  });
+  const rankOf = (outcomes: readonly Outcome[]): number | undefined =>
+    score(outcomes).find(({ id }) => id === "g")!.spearman;
+  const once = [run(1, 7, 7), run(2, 5, 4), run(4, 4, 5)];
+  const again = [run(1, 9, 7), run(1, 1, 7)];
+  // Ranks 2, 1, 0 against 2, 0, 1.
+  expect(rankOf([...once, ...again])).toBeCloseTo(0.5, 12);
+  expect(rankOf([...again, ...again, ...again])).toBeUndefined();
+  // Fewer than five measurements.
+  expect(rankOf(once)).toBeUndefined();
 });
