@@ -29,10 +29,11 @@ function counted(p: Plan, rank: number, m: number): number {
     case "interleaved-zero-bubble":
       return p.pp + (p.vpp - 1) * groupOf(m, p.pp);
     case "interleaved":
+      if (p.vpp === 1) return behind + 1;
       // Megatron-LM's interleaved warm-up, 2(p − r − 1) + (v − 1)n in groups of n, and the one at work.
       return 2 * behind + (p.vpp - 1) * groupOf(m, p.pp) + 1;
     case "dfs-bfs":
-      return 2 * behind + (p.vpp - 1) * p.pp + 1;
+      return p.vpp === 1 ? behind + 1 : 2 * behind + (p.vpp - 1) * p.pp + 1;
     // Controllable memory (arXiv 2405.15362, Table 2), in halves of a rank's layers: all, half and a third of 1F1B's, and what rounding adds.
     case "zb-v":
       return 2 * p.pp;

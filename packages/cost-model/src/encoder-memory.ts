@@ -2,8 +2,9 @@
 import type { Bytes } from "@trireme/core";
 import { type Encoder, type Model, type Plan, bytesOf, isGated } from "@trireme/workload";
 
-/** Bytes of one microbatch on one rank, all encoders. */
+/** Bytes of one microbatch on one rank, all encoders; none where adapters alone are trained, which backward ends at. */
 export function encoderActivations(m: Model, p: Plan): Bytes {
+  if (m.adapter !== undefined) return 0;
   return m.encoders.reduce((sum, e) => sum + (e.frozen ? output(p, e) : trained(p, e)), 0);
 }
 

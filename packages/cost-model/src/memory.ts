@@ -112,7 +112,12 @@ export function memoryOf(
 
 const forwardsFirst: ReadonlySet<Plan["schedule"]> = new Set(["gpipe", "looped-bfs"]);
 
-/** What each kind of pipeline rank holds: the same for all plans that shape their kernels alike. */
+/** Microbatches of whose logits the loss keeps a 32-bit gradient beside the one at work: the others where all go forward first. */
+export function waitingLosses(p: Plan): number {
+  return forwardsFirst.has(p.schedule) ? microbatches(p) - 1 : 0;
+}
+
+/** What each kind of pipeline rank holds: the same for all plans that shape their kernels alike and have as many `waitingLosses`. */
 export function heldByKind(
   m: Model,
   p: Plan,
@@ -162,9 +167,7 @@ function heldBy(
       workspace += rows * (lossVocab(m, p) * (logits + 4) + 8 * m.hidden * bytesOf(p.precision));
     }
     if (!s.head || p.vocabulary !== undefined) continue;
-    // Where all microbatches go forward first, the loss keeps a 32-bit gradient of each.
-    const waiting = forwardsFirst.has(p.schedule) ? microbatches(p) - 1 : 0;
-    workspace += rows * lossVocab(m, p) * (logits + waiting * 4);
+    workspace += rows * lossVocab(m, p) * (logits + waitingLosses(p) * 4);
   }
   const grouped = m.experts !== undefined && !p.groupedKernel;
   workspace += libraries + (grouped ? groupedLibraries : 0);
@@ -235,5 +238,5 @@ function quantisedAway(m: Model, p: Plan, held: Held, stored: number): Bytes {
  */
 function perLogit(p: Plan): Bytes {
   const e = bytesOf(p.precision);
-  return p.fusedElementwise ? e + 4 : 2 * e + 12;
+  return p.fusedElementwise || p.fusedLoss === true ? e + 4 : 2 * e + 12;
 }

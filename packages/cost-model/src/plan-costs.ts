@@ -56,7 +56,8 @@ export function planCosts(prices: Prices, plan: Plan, key: string = shapeKey(pla
   for (const s of list.kinds) kinds.push(kindCosts(plan, s, own));
   const boundary = plan.pp > 1 ? boundaryBytes(model, plan) : 0;
   const vocabulary = vocabularyCosts(own);
-  const shared = model.tied && list.stages.length > 1 && vocabulary === undefined;
+  const trained = model.tied && model.adapter === undefined;
+  const shared = trained && list.stages.length > 1 && vocabulary === undefined;
   return {
     own,
     kinds,

@@ -11,6 +11,7 @@ import {
   type StageParameters,
   countForms,
   layerForms,
+  recomputedLayers,
   stageParameters,
 } from "@trireme/workload";
 import { type BlockPrices, type UpdateTimes, blockPrices } from "./block-prices.ts";
@@ -24,7 +25,7 @@ import {
   stageCommunication,
   timeAmong,
 } from "./groups.ts";
-import { type Held, type MemoryOverhead, heldByKind } from "./memory.ts";
+import { type Held, type MemoryOverhead, heldByKind, waitingLosses } from "./memory.ts";
 import { sustainedClock } from "./power-limit.ts";
 import { type Pricer, rooflinePricer } from "./pricer.ts";
 import { shapeKey } from "./shape-key.ts";
@@ -64,8 +65,11 @@ function stageKey({ model, plan }: PlanPrices, s: Stage): number | string {
   const ends = (s.vocabulary === true ? 4 : 0) + (s.embedding ? 2 : 0) + (s.head ? 1 : 0);
   const hiding = (plan.overlapGradientProducts ? 2 : 0) + (plan.overlapTensorParallel ? 1 : 0);
   const place = 32 * s.layers + 4 * ends + hiding;
-  const even = layerForms(model).length === 1;
-  return even ? place : `${place} ${countForms(model, s.firstLayer, s.layers).join(" ")}`;
+  if (layerForms(model).length === 1) return place;
+  const counts = (layers: number): string => countForms(model, s.firstLayer, layers).join(" ");
+  const again = recomputedLayers(plan, s.layers);
+  const some = again > 0 && again < s.layers;
+  return `${place} ${counts(s.layers)}${some ? ` ${counts(again)}` : ""}`;
 }
 
 /** Parameters of a stage of the plan. */
@@ -167,10 +171,11 @@ export class Prices {
       byShape = new Map();
       this.#held.set(list, byShape);
     }
-    let held = byShape.get(key);
+    const own = `${key} ${waitingLosses(plan)}`;
+    let held = byShape.get(own);
     if (held === undefined) {
       held = heldByKind(this.model, plan, list, overhead);
-      byShape.set(key, held);
+      byShape.set(own, held);
     }
     return held;
   }
@@ -179,7 +184,8 @@ export class Prices {
   stages(plan: Plan): StageList {
     if (plan.stageLayers !== undefined) return stageList(this.model, plan);
     const ends = `${plan.accountForEmbedding} ${plan.accountForLoss} ${plan.vocabulary}`;
-    const key = `${plan.pp} ${plan.vpp} ${plan.schedule} ${plan.recomputeLayers} ${ends}`;
+    const again = plan.recompute === "none" ? 0 : plan.recomputeLayers;
+    const key = `${plan.pp} ${plan.vpp} ${plan.schedule} ${again} ${ends}`;
     let list = this.#lists.get(key);
     if (list === undefined) {
       list = stageList(this.model, plan);

@@ -117,7 +117,7 @@ function boundariesOf(
 
 function tiedTable(prices: Prices, plan: Plan, stages: readonly StagedStage[]): Seconds {
   const { model } = prices;
-  if (!model.tied || stages.length === 1) return 0;
+  if (!model.tied || model.adapter !== undefined || stages.length === 1) return 0;
   const [first, last] = [stages[0]!.devices, stages.at(-1)!.devices];
   const rows = Math.ceil(model.vocab / Math.min(first.length, last.length));
   const bytes = rows * model.hidden * bytesOf(plan.gradientPrecision);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { TriremeError } from "@trireme/core";
 import { type Cluster, defineCluster, hostOf } from "@trireme/topology";
-import { type Model, definePlan, model, stages } from "@trireme/workload";
+import { type Model, defineModel, definePlan, model, stages } from "@trireme/workload";
 import {
   type Estimate,
   estimate,
@@ -32,6 +32,70 @@ test("an estimator that has seen other plans gives the digits of one that has no
     }
   }
   expect(compared).toBeGreaterThanOrEqual(1000);
+});
+
+test("what it has seen of more microbatches, or of other layers computed again, it does not say of these", () => {
+  const cluster = clusters[1]!;
+  const uneven = defineModel({
+    layers: 8,
+    hidden: 1024,
+    heads: 8,
+    vocab: 32_768,
+    position: "rotary",
+    window: { size: 128, every: 2 },
+  });
+  // Stages of three layers: the first of some has a window, of others not, and of all two in three or one.
+  const again = { pp: 3, stageLayers: [3, 2, 3], recomputeLayers: 1 } as const;
+  for (const [m, a, b] of [
+    [models[1]!, { pp: 2, schedule: "gpipe" }, { pp: 2, schedule: "gpipe", globalBatch: 64 }],
+    [models[1]!, { schedule: "gpipe", dp: 2 }, { schedule: "gpipe", dp: 4 }],
+    [uneven, { ...again, recompute: "none" }, { ...again, recompute: "full" }],
+    [
+      uneven,
+      { pp: 4, recompute: "none", recomputeLayers: 1 },
+      { pp: 4, recompute: "full", recomputeLayers: 1 },
+    ],
+    [
+      uneven,
+      { pp: 2, stageLayers: [4, 4], recompute: "full", recomputeLayers: 1 },
+      { pp: 2, stageLayers: [3, 5], recompute: "full", recomputeLayers: 1 },
+    ],
+  ] as const) {
+    const plans = [a, b].map((o) => definePlan(m, { globalBatch: 16, ...o }));
+    for (const order of [plans, plans.toReversed()]) {
+      const remembering = estimator({ model: m, cluster, checkMemory: false });
+      for (const plan of order) {
+        expect(remembering(plan)).toStrictEqual(
+          estimate({ model: m, plan, cluster, checkMemory: false }),
+        );
+      }
+    }
+  }
+});
+
+test("stages with as many layers of each form, of which others are computed again, cost what they are", () => {
+  const m = defineModel({
+    layers: 8,
+    hidden: 1024,
+    heads: 8,
+    vocab: 32_768,
+    context: 8192,
+    position: "rotary",
+    pattern: "W- *- *- W-",
+    window: { size: 128 },
+  });
+  const plan = definePlan(m, { pp: 4, globalBatch: 16, recompute: "full", recomputeLayers: 1 });
+  const { recompute } = stepCosts({ model: m, plan, cluster: clusters[1]! });
+  // The first and the third begin with a window, the others with a layer that attends to all.
+  expect(recompute[1]).toBeGreaterThan(recompute[0]!);
+  expect(recompute[2]).toBe(recompute[0]);
+  expect(recompute[3]).toBe(recompute[1]);
+});
+
+test("a table that is frozen has no gradient to sum between first and last stage", () => {
+  const m = defineModel({ layers: 4, hidden: 512, heads: 8, vocab: 32_768, adapter: { rank: 8 } });
+  const plan = definePlan(m, { pp: 2, globalBatch: 8 });
+  expect(stepCosts({ model: m, plan, cluster: clusters[1]! }).sharedBytes).toBe(0);
 });
 
 function checkAgainstReference(m: Model, cluster: Cluster): void {

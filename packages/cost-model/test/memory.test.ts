@@ -92,6 +92,26 @@ test("a frozen base is kept in as many bits as it says", () => {
   expect((of("full") - of("nf4")) / layers).toBeCloseTo(2 - 0.5 - 1 / 64, 2);
 });
 
+test("adapters leave encoders nothing to keep", () => {
+  const plain = model("llama3-8b");
+  const encoder = { layers: 24, hidden: 1024, heads: 16, patch: 588, tokens: 576 };
+  const kept = (encoders: readonly (typeof encoder)[]): number => {
+    const m = defineModel({ ...plain, encoders, adapter: { rank: 16 } });
+    return memory({ model: m, plan: definePlan(m, { globalBatch: 1 }) }).activations;
+  };
+  expect(kept([encoder])).toBe(kept([]));
+});
+
+test("the loss holds what its own kernels do, whatever other elementary operations there are", () => {
+  const m = model("llama3-8b");
+  const logits = 8192 * m.vocab;
+  const workspace = (o: Partial<Plan>): number =>
+    memory({ model: m, plan: definePlan(m, { globalBatch: 1, ...o }) }).workspace;
+  const eager = workspace({ fusedElementwise: false });
+  expect(eager - workspace({ fusedElementwise: false, fusedLoss: true })).toBe((16 - 6) * logits);
+  expect(workspace({ fusedLoss: false })).toBe(workspace({}));
+});
+
 /** Microbatches in flight on each rank. */
 const kept = (schedule: Plan["schedule"], globalBatch: number): number[] => {
   const plan = definePlan(gpt, { pp: 4, globalBatch, schedule });
@@ -103,6 +123,9 @@ test("1F1B keeps p − r microbatches on rank r, GPipe all of them", () => {
   expect(kept("1f1b", 8)).toEqual([4, 3, 2, 1]);
   expect(kept("1f1b", 2)).toEqual([2, 2, 2, 1]);
   expect(kept("gpipe", 8)).toEqual([8, 8, 8, 8]);
+  // With one chunk a rank, orders of several are 1F1B's.
+  expect(kept("interleaved", 8)).toEqual([4, 3, 2, 1]);
+  expect(kept("dfs-bfs", 8)).toEqual([4, 3, 2, 1]);
 });
 
 const firstRank = (vpp: number): number =>

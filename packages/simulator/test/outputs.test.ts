@@ -168,6 +168,8 @@ test("short documents take less attention than one long one, and only where they
   const all = simulateStep({ ...o, lengths: () => [512, 512] });
   expect(all.step).toBeLessThan(long.step);
   expect(() => simulateStep({ ...o, lengths: () => [1025] })).toThrow("1025 tokens");
+  const twice = { ...o, plan: { ...p, document: 512 }, lengths: () => [512, 512] };
+  expect(() => simulateStep(twice)).toThrow("document 512 says how long documents are, and so do");
 });
 
 test("jitter is the same for the same seed, and slows a step that waits for the slowest", () => {

@@ -378,11 +378,11 @@ export class OperatorList {
   }
 }
 
-/** How frozen weights are kept where a product cannot take them so. */
+/** How frozen weights are kept where a product cannot take them so: those in fp8 by products in fp8 alone. */
 function expanded(
   base: Adapter["base"] | undefined,
   quantised: Plan["matrixPrecision"],
 ): Exclude<Adapter["base"], "full"> | undefined {
   if (base === undefined || base === "full") return undefined;
-  return base === "fp8" && quantised !== undefined ? undefined : base;
+  return base === "fp8" && quantised === "fp8" ? undefined : base;
 }

@@ -33,18 +33,24 @@ export function stageOperators(m: Model, plan: Plan, s: Stage): StageOperators {
     for (const e of m.encoders) list.operators.push(...encoderOperators(m, p, e));
     if (p.vocabulary === undefined) list.embedding(tokens, m.hidden, vocabShard(m, p), frozen);
     if (m.embeddingNorm) list.norm(m.norm, normRows(p, tokens), m.hidden);
-    gathered(m, p, { ...s, layers: 0, head: false }, list);
+    gathered(m, p, { ...nothing, embedding: true }, list);
   }
   const again = recomputedLayers(p, s.layers);
   layers(m, p, list, countForms(m, s.firstLayer, again), p.recompute);
   layers(m, p, list, countForms(m, s.firstLayer + again, s.layers - again), "none");
   list.repeat(1, "none");
   if (s.head) head(m, p, list, tokens);
-  if (s.head) gathered(m, p, { ...s, layers: 0, embedding: false }, list);
-  if (s.vocabulary === true) vocabularyOperators(m, list, tokens);
+  if (s.head) gathered(m, p, { ...nothing, head: true }, list);
+  if (s.vocabulary === true) {
+    vocabularyOperators(m, list, tokens);
+    gathered(m, p, { ...nothing, vocabulary: true }, list);
+  }
   updates(m, p, s, list);
   return { operators: list.operators, collectives: stageCollectives(m, p, s) };
 }
+
+/** A part of a stage with nothing in it. */
+const nothing: Stage = { stage: 0, firstLayer: 0, layers: 0, embedding: false, head: false };
 
 function layers(
   m: Model,
@@ -57,8 +63,7 @@ function layers(
     if (counts[i] === 0) continue;
     list.repeat(counts[i]!, recompute);
     layerOperators(m, list, form);
-    const firstLayer = firstLayerOf(m, i);
-    gathered(m, p, { stage: 0, firstLayer, layers: 1, embedding: false, head: false }, list);
+    gathered(m, p, { ...nothing, firstLayer: firstLayerOf(m, i), layers: 1 }, list);
   }
 }
 

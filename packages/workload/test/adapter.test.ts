@@ -58,6 +58,10 @@ test("a base in 8-bit floating point is what 8-bit products take, and written ou
   const matrices = 32 * (4 * 4096 ** 2 + 3 * 4096 * 11_008);
   // Read in 1 byte, written in 2, forward and backward.
   expect(bytes(operators({ base: "fp8" }), "expand-fp8")).toBe(2 * 3 * matrices);
+  for (const matrixPrecision of ["int8", "fp4"] as const) {
+    const list = operators({ base: "fp8" }, { matrixPrecision });
+    expect(bytes(list, "expand-fp8")).toBe(2 * 3 * matrices);
+  }
 });
 
 test("adapters multiply in training precision, and drop elements of their input with a mask", () => {

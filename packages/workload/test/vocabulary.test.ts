@@ -90,3 +90,17 @@ test("ranks exchange rows of the residual four times, and three numbers a token"
   ]);
   expect(vocabularyExchanges(m, definePlan(m, { pp: 4, globalBatch: 8 }))).toEqual([]);
 });
+
+test("FSDP2's copies are of every parameter once, those of the table too", () => {
+  const m = defineModel({ ...shape, tied: false });
+  const o = { pp: 4, dp: 2, globalBatch: 8, zero: 3, gatheredCopies: true } as const;
+  for (const way of [{}, { vocabulary: "two-barriers" }] as const) {
+    const p = definePlan(m, { ...o, ...way });
+    for (const s of stages(m, p)) {
+      const copied = stageOperators(m, p, s)
+        .operators.filter((x) => x.form === "gathered" && x.pass === "forward")
+        .reduce((n, x) => n + x.count * x.shape[1]!, 0);
+      expect(copied).toBe(stageParameters(m, p, s).total);
+    }
+  }
+});

@@ -31,12 +31,21 @@ export function packedLengths(packing: Packing, plan: Plan): DocumentLengths {
   };
 }
 
-/** What of a step varies by lengths: attention, by its pairs of query and key under a causal mask. */
+/**
+ * What of a step varies by lengths: attention, by its pairs of query and key under a causal mask.
+ * @throws TriremeError `PACKING` for a plan whose `document` is priced already.
+ */
 export function packedAttention(
   lengths: DocumentLengths,
   o: { readonly plan: Plan; readonly layout: RankLayout },
 ): Required<Pick<Variation, "attention">> {
   const { plan, layout } = o;
+  if (plan.document !== undefined) {
+    throw new TriremeError(
+      "PACKING",
+      `document ${plan.document} says how long documents are, and so do lengths; leave one out`,
+    );
+  }
   const whole = plan.microbatch * causalPairs([{ start: 0, end: plan.sequence }]);
   const known = new Map<number, number>();
   return {
