@@ -53,10 +53,9 @@ export async function fetchFile(options: RemoteFileOptions): Promise<RemoteFile>
   const end = performance.now() + 1000 * deadline;
   for (;;) {
     signal?.throwIfAborted();
-    const holder = await tryLock(lock);
+    const holder = await tryLock(lock, deserted + 2 * silence);
     if (holder === undefined) break;
-    if (holder.age > deserted + 2 * silence) await unlock(lock);
-    else await sleep(100);
+    await sleep(100);
     if (await exists(path)) return finished(options, true);
     if (performance.now() > end) {
       throw new TriremeError(
