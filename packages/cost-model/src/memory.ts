@@ -221,10 +221,16 @@ function sharedOut(p: Plan, all: number, experts: number, from: 1 | 2 | 3): numb
   return p.zero < from ? all : (all - experts) / (p.dp * p.cp) + experts / expertReplicas(p);
 }
 
-/** Bytes that frozen matrices save when they are kept in 8 or 4 bits (with NF4's scale for each 64 numbers, itself in 8 bits). */
+/** Bytes of a frozen number of the layers where it is kept in 8 or 4 bits (with NF4's scale for each 64, itself in 8 bits). */
+export function frozenBytes(m: Model): Bytes | undefined {
+  if (m.adapter === undefined || m.adapter.base === "full") return undefined;
+  return m.adapter.base === "nf4" ? 0.5 + 1 / 64 : 1;
+}
+
+/** Bytes that frozen matrices save by that. */
 function quantisedAway(m: Model, p: Plan, held: Held, stored: number): Bytes {
-  if (m.adapter === undefined || m.adapter.base === "full") return 0;
-  const each = m.adapter.base === "nf4" ? 0.5 + 1 / 64 : 1;
+  const each = frozenBytes(m);
+  if (each === undefined) return 0;
   const frozen = (held.parameters - held.trainable) * (stored / Math.max(1, held.parameters));
   // Embedding and head stay in training precision.
   const layers = parameters(m);

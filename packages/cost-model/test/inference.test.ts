@@ -5,7 +5,7 @@ import {
   inferenceCost,
 } from "@trireme/cost-model";
 import { defineCluster } from "@trireme/topology";
-import { model } from "@trireme/workload";
+import { type Adapter, defineModel, model, parameters } from "@trireme/workload";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
@@ -118,6 +118,18 @@ test("experts: few sequences reach few of them, and are served from their weight
   expect(many.secondsPerStep).toBeGreaterThan(one.secondsPerStep);
   // Sixty-four times the sequences cost far less than that: weights are shared.
   expect(many.tokensPerSecond).toBeGreaterThan(15 * one.tokensPerSecond);
+});
+
+test("a model is served with its frozen base as it is kept, and adapters in training precision", () => {
+  const weights = (base: Adapter["base"], o: Partial<InferenceOptions> = {}): number => {
+    const tuned = defineModel({ ...model("llama2-7b"), adapter: { rank: 16, base } });
+    return cost({ model: tuned, ...o }).memory.weights;
+  };
+  const { layers } = parameters(model("llama2-7b"));
+  expect((weights("full") - weights("nf4")) / layers).toBeCloseTo(2 - 0.5 - 1 / 64, 12);
+  expect((weights("full") - weights("int8")) / layers).toBeCloseTo(1, 12);
+  const eight = { cluster: h100, matrixPrecision: "fp8" } as const;
+  expect(weights("full", eight)).toBe(weights("fp8", eight));
 });
 
 test("each option moves time or memory the way it should", () => {

@@ -225,6 +225,15 @@ test("gradients reduced behind the backward cost less than after it", () => {
   }
 });
 
+test("a rank that holds both copies of a stage sums their gradients where they are", () => {
+  for (const pp of [1, 3]) {
+    const o = { model, plan: plan({ pp, schedule: "chimera" }), cluster: cluster(1) };
+    const [played, priced] = [simulateStep(o), estimate(o)];
+    // Microbatches meet in the middle, where the closed form has a mean: within a tenth.
+    expect(priced.ok && played.step / priced.step).toBeCloseTo(1, 1);
+  }
+});
+
 test("four ranks on two cores run at half speed while all are busy", () => {
   const p = plan({ dp: 4, precision: "fp32", globalBatch: 4 });
   const run = (cores: number): ReturnType<typeof simulateStep> =>

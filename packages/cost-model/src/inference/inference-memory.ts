@@ -13,7 +13,7 @@ import {
   stageParameters,
   vocabShard,
 } from "@trireme/workload";
-import { gpuOverhead, hostOverhead } from "../memory.ts";
+import { frozenBytes, gpuOverhead, hostOverhead } from "../memory.ts";
 import { cacheBytesPerToken, cachedTokens, stateBytes } from "./cache.ts";
 import { type InferenceOptions, planOptions } from "./inference-options.ts";
 
@@ -54,9 +54,11 @@ export function inferenceMemory(o: InferenceOptions, kept: number): InferenceMem
     );
   const plan = definePlan(m, planOptions(o, 1));
   const whole = { stage: 0, firstLayer: 0, layers: m.layers, embedding: true, head: true };
-  // Embedding and head stay in the plan's precision.
+  // Embedding and head stay in the plan's precision, and so do adapters.
+  const held = stageParameters(m, plan, whole);
   const tables = (m.tied ? 1 : 2) * vocabShard(m, plan) * m.hidden;
-  let weights = (stageParameters(m, plan, whole).total - tables) * weight + tables * element;
+  const own = tables + (m.adapter === undefined ? 0 : held.trainable);
+  let weights = (held.total - own) * (frozenBytes(m) ?? weight) + own * element;
   let cache = cacheOf(m, tp, counts);
   if (s?.draft !== undefined) {
     weights += parameters(s.draft).total * element;

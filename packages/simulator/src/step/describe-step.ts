@@ -174,12 +174,10 @@ function syncCosts(
   };
   const mirror = Array.from({ length: schedule.stages }, (_, stage) => {
     if (schedule.directions === 1) return undefined;
-    const other = (stage + chain) % schedule.stages;
-    return between(
-      schedule.stageRank[stage]!,
-      schedule.stageRank[other]!,
-      gradients(stage % chain),
-    );
+    const own = schedule.stageRank[stage]!;
+    const other = schedule.stageRank[(stage + chain) % schedule.stages]!;
+    // The middle one of an odd number of ranks holds both copies, and sums them where they are.
+    return own === other ? undefined : between(own, other, gradients(stage % chain));
   });
   const [head, tail] = [schedule.stageRank[0]!, schedule.stageRank[chain - 1]!];
   return {
