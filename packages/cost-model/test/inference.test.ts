@@ -121,13 +121,14 @@ test("experts: few sequences reach few of them, and are served from their weight
 });
 
 test("a model is served with its frozen base as it is kept, and adapters in training precision", () => {
-  const weights = (base: Adapter["base"], o: Partial<InferenceOptions> = {}): number => {
-    const tuned = defineModel({ ...model("llama2-7b"), adapter: { rank: 16, base } });
+  const weights = (kept: Adapter["base"], o: Partial<InferenceOptions> = {}): number => {
+    const tuned = defineModel({ ...model("llama2-7b"), adapter: { rank: 16, base: kept } });
     return cost({ model: tuned, ...o }).memory.weights;
   };
   const { layers } = parameters(model("llama2-7b"));
-  expect((weights("full") - weights("nf4")) / layers).toBeCloseTo(2 - 0.5 - 1 / 64, 12);
-  expect((weights("full") - weights("int8")) / layers).toBeCloseTo(1, 12);
+  // The final norm, a millionth, counts among the frozen matrices.
+  expect((weights("full") - weights("nf4")) / layers).toBeCloseTo(2 - 0.5 - 1 / 64, 5);
+  expect((weights("full") - weights("int8")) / layers).toBeCloseTo(1, 5);
   const eight = { cluster: h100, matrixPrecision: "fp8" } as const;
   expect(weights("full", eight)).toBe(weights("fp8", eight));
 });
