@@ -3,13 +3,16 @@ import type { Accelerator } from "@trireme/topology";
 import type { Operator } from "@trireme/workload";
 import type { AttentionFractions, Characteristics } from "./characteristics.ts";
 
-/** On a device of many multiprocessors, rounding of the mask's diagonal and the start of each block of queries, in positions (FlashAttention-2, Figs. 5 and 6). */
+/**
+ * On a device of many multiprocessors, rounding of the mask's diagonal and the start of each block of queries, in
+ * positions (FlashAttention-2, Figs. 5 and 6).
+ */
 const causalRamp = 450;
 /** The same without a mask. */
 const fullRamp = 150;
 /**
- * Keys that one edge of the mask costs a query. A causal query sees half of the positions, so that of its ramp's half the
- * start takes a full one's ramp, and the diagonal the rest: about half a tile of 128.
+ * Keys that one edge of the mask costs a query. A causal query sees half of the positions, so that of its ramp's half
+ * the start takes a full one's ramp, and the diagonal the rest: about half a tile of 128.
  */
 const edge = causalRamp / 2 - fullRamp;
 
@@ -22,9 +25,9 @@ export function attentionFractions(c: Characteristics, form: string): AttentionF
 }
 
 /**
- * How much longer flash attention takes than its arithmetic at full rate. Kernels work in tiles, so that each edge of the
- * mask costs part of one, and every block of queries starts anew: little beside a long sequence, twice the arithmetic
- * of a window of 128 keys.
+ * How much longer flash attention takes than its arithmetic at full rate. Kernels work in tiles, so that each edge of
+ * the mask costs part of one, and every block of queries starts anew: little beside a long sequence, twice the
+ * arithmetic of a window of 128 keys.
  */
 export function attentionRamp(a: Accelerator, op: Operator): number {
   if (a.kind === "cpu") return 1;

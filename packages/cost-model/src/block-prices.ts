@@ -30,7 +30,10 @@ export const microbatchPasses: readonly [
 
 export type MicrobatchPass = (typeof microbatchPasses)[number];
 
-/** A part of stages: the embedding, one layer of a form, recomputed or not, the head, or a rank's part of the vocabulary. */
+/**
+ * A part of stages: the embedding, one layer of a form, recomputed or not, the head, or a rank's part of the
+ * vocabulary.
+ */
 interface Block {
   readonly stage: Stage;
   readonly plan: Plan;
@@ -180,8 +183,8 @@ function recorded(graphs: Plan["cudaGraphs"], o: Operator): boolean {
 
 /**
  * How often the host waits for what a router chose, to launch what is sized by it: the exchange, and products that are
- * called expert by expert (token_dispatcher.py and experts.py of Megatron-LM). Capacities are known beforehand, backward knows
- * what forward learnt, and a recorded graph leaves the counts on the device.
+ * called expert by expert (token_dispatcher.py and experts.py of Megatron-LM). Capacities are known beforehand,
+ * backward knows what forward learnt, and a recorded graph leaves the counts on the device.
  */
 function readings(p: Plan, o: Operator, pass: MicrobatchPass): number {
   if (o.kind !== "routing" || (pass !== "forward" && pass !== "recompute")) return 0;

@@ -4,27 +4,29 @@
  *
  * - `matrix`, `quantised`: best product over all shapes / dense peak, mean of many runs on random
  *   data, from the mamf-finder table of stas00/ml-engineering (bf16: A100 0.81, H100 0.80, B200 0.78,
- *   B300 0.79, Gaudi 2 0.97, Gaudi 3 0.74; fp8: H100 0.71, B200 0.76, B300 0.75, Gaudi 2 0.96, Gaudi 3 0.77; the Gaudis' in its
- *   pull requests 117 and 118). CDNA 3: what AMD states for the MI300X, 708 and 1273 TFLOP/s (ROCm blogs, Measuring
- *   Max-Achievable FLOPs, part 2). CDNA 4: HipKittens' products on the MI355X, 1610 and 3327 TFLOP/s (arXiv 2511.08083, Tables 2 and 3).
+ *   B300 0.79, Gaudi 2 0.97, Gaudi 3 0.74; fp8: H100 0.71, B200 0.76, B300 0.75, Gaudi 2 0.96, Gaudi 3 0.77; the
+ *   Gaudis' in its pull requests 117 and 118). CDNA 3: what AMD states for the MI300X, 708 and 1273 TFLOP/s (ROCm
+ *   blogs, Measuring Max-Achievable FLOPs, part 2). CDNA 4: HipKittens' products on the MI355X, 1610 and 3327 TFLOP/s
+ *   (arXiv 2511.08083, Tables 2 and 3).
  * - `attention`: FlashAttention-1, -2 and -3 and cuDNN in the figures of their papers, and for
  *   backward what is left of forward and backward together. FlashAttention-1 stands for Triton's kernel of 2023
- *   too, which was somewhat faster; its Hopper numbers follow from long-sequence rows of MosaicML's table. CDNA 4: AITER's,
- *   as HipKittens' authors measured it (forward 953 to 1009 TFLOP/s of long sequences on the MI350X, analysis/attn/fwd/plot.py; backward
- *   1018 and 1169 on the MI355X, Table 1). Of CDNA 3, the Gaudis, TPUs and narrow heads on CDNA 4 they are assumptions.
- *   In 8 bits, of that peak: cuDNN under a mask at 8,192 tokens, 64 heads over 8 of 128 (NVIDIA/cudnn-frontend,
- *   benchmark/sdpa_benchmark_training/results/*llama3.1*: forward and backward H200 964 and 430, GB200 2047 and 1454, GB300 2897
- *   and 1781 TFLOP/s), without what that length costs (`causalRamp`).
+ *   too, which was somewhat faster; its Hopper numbers follow from long-sequence rows of MosaicML's table. CDNA 4:
+ *   AITER's, as HipKittens' authors measured it (forward 953 to 1009 TFLOP/s of long sequences on the MI350X,
+ *   analysis/attn/fwd/plot.py; backward 1018 and 1169 on the MI355X, Table 1). Of CDNA 3, the Gaudis, TPUs and narrow
+ *   heads on CDNA 4 they are assumptions. In 8 bits, of that peak: cuDNN under a mask at 8,192 tokens, 64 heads over 8
+ *   of 128 (NVIDIA/cudnn-frontend, benchmark/sdpa_benchmark_training/results/*llama3.1*: forward and backward H200 964
+ *   and 430, GB200 2047 and 1454, GB300 2897 and 1781 TFLOP/s), without what that length costs (`causalRamp`).
  * - `demand`: from the clock that a generation keeps in training under its power limit; one number
- *   each, set on H100 so that NeMo's bf16 rows have no bias, on B200 and GB300 so that Megatron-Bridge's dense 8-bit ones have
- *   next to none (75 % and 86 % of their clocks), and on A100 by its clock. On CDNA 3 by the clock that AMD states for products,
- *   1207 MHz of 2100 on the MI300X at 750 W; on CDNA 4 as if products used each clock as well as there, 94 %, so that 0.64 of the peak are
- *   68 % of the clock of an MI355X.
+ *   each, set on H100 so that NeMo's bf16 rows have no bias, on B200 and GB300 so that Megatron-Bridge's dense 8-bit
+ *   ones have next to none (75 % and 86 % of their clocks), and on A100 by its clock. On CDNA 3 by the clock that AMD
+ *   states for products, 1207 MHz of 2100 on the MI300X at 750 W; on CDNA 4 as if products used each clock as well as
+ *   there, 94 %, so that 0.64 of the peak are 68 % of the clock of an MI355X.
  * - `grouped`: DeepGEMM's grouped kernels on Hopper reach what its single ones do; PyTorch's on Blackwell, written
- *   for Hopper, half (torchao's grouped benchmarks on B200; its 8-bit kernels of a later release, measured alone, reach two thirds).
+ *   for Hopper, half (torchao's grouped benchmarks on B200; its 8-bit kernels of a later release, measured alone, reach
+ *   two thirds).
  * - `call`: a cuBLAS call from C++, a few microseconds of CUDA and as much of the library's.
- * - `memory`: a well-written elementwise kernel / datasheet bandwidth; casts to 8 bits on CDNA 4 as torchao measured them on the
- *   MI350X, 4.4 to 4.5 TB/s (pytorch/ao pull request 4290).
+ * - `memory`: a well-written elementwise kernel / datasheet bandwidth; casts to 8 bits on CDNA 4 as torchao measured
+ *   them on the MI350X, 4.4 to 4.5 TB/s (pytorch/ao pull request 4290).
  * - `dispatch`: launching eager PyTorch layers from the hosts that such devices are sold in. A transformer
  *   layer of hidden 1024 forward, recomputed and backward is bound by it: about 3.5 ms on A100
  *   hosts whatever the microbatch (vTrain's measurements, MICRO 2024), 34 operators here.
@@ -60,13 +62,17 @@ export interface Characteristics {
     /** Kernels of an earlier generation than the device's best. */
     readonly older: Readonly<Partial<Record<1 | 2 | 3, AttentionFractions>>>;
   };
-  /** Power that matrix products on random data would take at the full clock of the part in `power-limit.ts`; 0 where unknown. */
+  /**
+   * Power that matrix products on random data would take at the full clock of the part in `power-limit.ts`; 0 where
+   * unknown.
+   */
   readonly demand: Watts;
   /** Of the memory bandwidth, by a kernel that streams. */
   readonly memory: number;
   /**
-   * Whether products alone already run below the full clock: the fractions are then what the part in `power-limit.ts` reaches
-   * under its limit, alone and in a step, and other parts reach more or less by their clocks. Left out: the limit is met in a step only.
+   * Whether products alone already run below the full clock: the fractions are then what the part in `power-limit.ts`
+   * reaches under its limit, alone and in a step, and other parts reach more or less by their clocks. Left out: the
+   * limit is met in a step only.
    */
   readonly throttled?: true;
   /** Side of the systolic arrays that products are padded to; none where left out. */
@@ -231,8 +237,9 @@ export function withGrace(a: Accelerator): boolean {
 }
 
 /**
- * Host time on Grace over that of other hosts: Transformer Engine's linear layer takes 100 µs on GB200 (NVIDIA/TransformerEngine
- * issue 2053; arXiv 2504.11750 finds GH200 bound by its processor up to four times larger batches), an operator of `gpu` 60.
+ * Host time on Grace over that of other hosts: Transformer Engine's linear layer takes 100 µs on GB200
+ * (NVIDIA/TransformerEngine issue 2053; arXiv 2504.11750 finds GH200 bound by its processor up to four times larger
+ * batches), an operator of `gpu` 60.
  */
 const grace = 100 / 60;
 

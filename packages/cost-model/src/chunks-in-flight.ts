@@ -18,7 +18,8 @@ function counted(p: Plan, rank: number, m: number): number {
     case "looped-bfs":
       return m * p.vpp;
     case "1f1b":
-      // An interlaced pipeline starts half as many microbatches again (arXiv 2411.05288 §6.4); barriers delay each backward.
+      // An interlaced pipeline starts half as many microbatches again (arXiv 2411.05288 §6.4); barriers delay each
+      // backward.
       if (p.vocabulary === "interlaced") return Math.floor(p.pp / 2) + behind + 1;
       return behind + 1 + vocabularyBarriers(p);
     // Weight gradients wait up to what 1F1B's first rank holds, on every rank; or twice that (arXiv 2401.10241 §2.2).
@@ -34,7 +35,8 @@ function counted(p: Plan, rank: number, m: number): number {
       return 2 * behind + (p.vpp - 1) * groupOf(m, p.pp) + 1;
     case "dfs-bfs":
       return p.vpp === 1 ? behind + 1 : 2 * behind + (p.vpp - 1) * p.pp + 1;
-    // Controllable memory (arXiv 2405.15362, Table 2), in halves of a rank's layers: all, half and a third of 1F1B's, and what rounding adds.
+    // Controllable memory (arXiv 2405.15362, Table 2), in halves of a rank's layers: all, half and a third of 1F1B's,
+    // and what rounding adds.
     case "zb-v":
       return 2 * p.pp;
     case "v-half":
@@ -52,7 +54,10 @@ function counted(p: Plan, rank: number, m: number): number {
   }
 }
 
-/** Microbatches that go through a chunk together: the fewest that leave no group with fewer of them than ranks, as schedules are built. */
+/**
+ * Microbatches that go through a chunk together: the fewest that leave no group with fewer of them than ranks, as
+ * schedules are built.
+ */
 function groupOf(m: number, ranks: number): number {
   let size = Math.min(ranks, m);
   while (m % size !== 0 && m % size < ranks) size++;

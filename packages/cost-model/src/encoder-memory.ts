@@ -1,4 +1,7 @@
-/** What encoders keep for their backward pass: layers of GPT form with flash attention; a frozen one keeps its output only. */
+/**
+ * What encoders keep for their backward pass: layers of GPT form with flash attention; a frozen one keeps its output
+ * only.
+ */
 import type { Bytes } from "@trireme/core";
 import { type Encoder, type Model, type Plan, bytesOf, isGated } from "@trireme/workload";
 

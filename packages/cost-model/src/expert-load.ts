@@ -27,7 +27,9 @@ export function expertLoad(tokens: ArrayLike<number>, ep: number): number {
   return (busiest * ep) / all;
 }
 
-/** Prices the kernels of routed tokens as the busiest rank runs them; throws TriremeError "EXPERTS" for a load below 1. */
+/**
+ * Prices the kernels of routed tokens as the busiest rank runs them; throws TriremeError "EXPERTS" for a load below 1.
+ */
 export function loadedPricer(pricer: Pricer, load: number): Pricer {
   if (!(load >= 1 && load < Infinity)) {
     fail(`expertLoad ${load} is the busiest rank over the mean; use 1 or more`);

@@ -35,10 +35,15 @@ const tiles: readonly Tile[] = [
   [64, 64, 0.66],
 ];
 
-/** Hopper's matrix instructions take any multiple of 8 columns up to 256 (PTX ISA, wgmma), and its libraries use them. */
+/**
+ * Hopper's matrix instructions take any multiple of 8 columns up to 256 (PTX ISA, wgmma), and its libraries use them.
+ */
 const moreTiles: readonly Tile[] = [...tiles, [128, 160, 0.98], [160, 128, 0.98]];
 
-/** A compute unit of CDNA holds the sums of 256 x 256, and AMD's libraries pick 192 too (ROCm blogs, Measuring Max-Achievable FLOPs, part 2). */
+/**
+ * A compute unit of CDNA holds the sums of 256 x 256, and AMD's libraries pick 192 too (ROCm blogs, Measuring
+ * Max-Achievable FLOPs, part 2).
+ */
 const largerTiles: readonly Tile[] = [...tiles, [256, 256, 1], [256, 192, 1], [192, 256, 1]];
 
 const splits: readonly number[] = [1, 2, 4, 8];
@@ -47,8 +52,8 @@ const splits: readonly number[] = [1, 2, 4, 8];
 export const fill: Seconds = us(0.8);
 
 /**
- * Of a tile's store in 16 bits, at its multiprocessor's share of the memory, what is not hidden: of the two blocks or groups
- * of warps that share a multiprocessor one computes while the other stores.
+ * Of a tile's store in 16 bits, at its multiprocessor's share of the memory, what is not hidden: of the two blocks or
+ * groups of warps that share a multiprocessor one computes while the other stores.
  */
 const storeShown = 0.5;
 

@@ -36,7 +36,10 @@ interface Group {
 /** The groups of a cluster, shared by all plans on it. */
 export interface Network {
   readonly cluster: Cluster;
-  /** Evenly spaced groups by spacing and size: spacing · 2³⁰ + size, both of which a cluster keeps below that; others by their parts. */
+  /**
+   * Evenly spaced groups by spacing and size: spacing · 2³⁰ + size, both of which a cluster keeps below that; others by
+   * their parts.
+   */
   readonly groups: Map<number | string, Group>;
 }
 

@@ -112,12 +112,18 @@ export function memoryOf(
 
 const forwardsFirst: ReadonlySet<Plan["schedule"]> = new Set(["gpipe", "looped-bfs"]);
 
-/** Microbatches of whose logits the loss keeps a 32-bit gradient beside the one at work: the others where all go forward first. */
+/**
+ * Microbatches of whose logits the loss keeps a 32-bit gradient beside the one at work: the others where all go forward
+ * first.
+ */
 export function waitingLosses(p: Plan): number {
   return forwardsFirst.has(p.schedule) ? microbatches(p) - 1 : 0;
 }
 
-/** What each kind of pipeline rank holds: the same for all plans that shape their kernels alike and have as many `waitingLosses`. */
+/**
+ * What each kind of pipeline rank holds: the same for all plans that shape their kernels alike and have as many
+ * `waitingLosses`.
+ */
 export function heldByKind(
   m: Model,
   p: Plan,
@@ -161,8 +167,8 @@ function heldBy(
     kept += frozenInputs === true ? withInputs(m, p, s) : stageActivations(m, p, s);
     workspace = Math.max(workspace, stageWorkspace(m, p, s));
     const rows = (p.microbatch * p.sequence) / p.cp;
-    // Between its two passes a rank keeps the probabilities of another microbatch, in 32 bits; rows that it looked up, the last
-    // stage's output and the gradients of both it has of two (arXiv 2411.05288, appendix C).
+    // Between its two passes a rank keeps the probabilities of another microbatch, in 32 bits; rows that it looked up,
+    // the last stage's output and the gradients of both it has of two (arXiv 2411.05288, appendix C).
     if (s.vocabulary === true) {
       workspace += rows * (lossVocab(m, p) * (logits + 4) + 8 * m.hidden * bytesOf(p.precision));
     }
@@ -216,12 +222,17 @@ function rankMemory(
   };
 }
 
-/** What ZeRO leaves a rank from a stage on: dense parameters go over one group of replicas, routed experts over another. */
+/**
+ * What ZeRO leaves a rank from a stage on: dense parameters go over one group of replicas, routed experts over another.
+ */
 function sharedOut(p: Plan, all: number, experts: number, from: 1 | 2 | 3): number {
   return p.zero < from ? all : (all - experts) / (p.dp * p.cp) + experts / expertReplicas(p);
 }
 
-/** Bytes of a frozen number of the layers where it is kept in 8 or 4 bits (with NF4's scale for each 64, itself in 8 bits). */
+/**
+ * Bytes of a frozen number of the layers where it is kept in 8 or 4 bits (with NF4's scale for each 64, itself in 8
+ * bits).
+ */
 export function frozenBytes(m: Model): Bytes | undefined {
   if (m.adapter === undefined || m.adapter.base === "full") return undefined;
   return m.adapter.base === "nf4" ? 0.5 + 1 / 64 : 1;

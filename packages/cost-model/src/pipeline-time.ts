@@ -31,8 +31,8 @@ export interface PipelineCosts {
   /** Sends run behind compute, and only fill and drain wait for them. */
   readonly overlapped: boolean;
   /**
-   * Beside that, on every rank for every microbatch: passes over a vocabulary that is split over the ranks, and what of their
-   * exchanges holds the rank up. No neighbour waits for them, so that fill and drain have none.
+   * Beside that, on every rank for every microbatch: passes over a vocabulary that is split over the ranks, and what of
+   * their exchanges holds the rank up. No neighbour waits for them, so that fill and drain have none.
    */
   readonly vocabulary?: Seconds;
 }
@@ -80,7 +80,9 @@ export function pipelineFrom(
   };
 }
 
-/** Work of each pipeline rank on one microbatch: forward and backward of all its chunks, passes over a split vocabulary. */
+/**
+ * Work of each pipeline rank on one microbatch: forward and backward of all its chunks, passes over a split vocabulary.
+ */
 export function workByRank(c: PipelineCosts): Float64Array {
   const work = sumByRank(c, c.forward);
   const backward = sumByRank(c, c.backward);

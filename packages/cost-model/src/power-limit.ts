@@ -1,7 +1,7 @@
 /**
  * What a power limit leaves of the clock. Dynamic power goes with operations a second and the square of the
- * voltage, which follows the clock; `demand` is known of one part of each architecture, and other parts of it have more or
- * fewer multiprocessors at another clock: a GB200's are 3 % more than a B200's and its datasheet's clock is 8 %
+ * voltage, which follows the clock; `demand` is known of one part of each architecture, and other parts of it have more
+ * or fewer multiprocessors at another clock: a GB200's are 3 % more than a B200's and its datasheet's clock is 8 %
  * higher, so that at full clock it would take 30 % more.
  */
 import type { Watts } from "@trireme/core";
@@ -19,7 +19,9 @@ const references: Readonly<Record<string, string>> = {
   cdna4: "mi355x",
 };
 
-/** Power that matrix products on random data would take at a part's full clock, were there no limit; 0 where unknown. */
+/**
+ * Power that matrix products on random data would take at a part's full clock, were there no limit; 0 where unknown.
+ */
 export function powerDemand(a: Accelerator): Watts {
   const { demand } = characteristics(a);
   const name = references[a.architecture];
@@ -37,8 +39,8 @@ function peakOf(a: Accelerator): number {
 }
 
 /**
- * Clock that a device holds through a training step, as a fraction of the one that its characteristics were measured at: the
- * full clock, or that of the architecture's reference under its own limit where products alone are limited.
+ * Clock that a device holds through a training step, as a fraction of the one that its characteristics were measured
+ * at: the full clock, or that of the architecture's reference under its own limit where products alone are limited.
  */
 export function sustainedClock(a: Accelerator): number {
   const name = references[a.architecture];

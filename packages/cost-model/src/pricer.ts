@@ -17,13 +17,19 @@ export interface Pricer {
    * Host time to launch it: a pass cannot be shorter than the sum of these. Left out: nothing.
    */
   dispatch?(op: Operator): Seconds;
-  /** How long a device has nothing to do when its host reads a result of it and launches what follows. Left out: not at all. */
+  /**
+   * How long a device has nothing to do when its host reads a result of it and launches what follows. Left out: not at
+   * all.
+   */
   readonly roundTrip?: Seconds;
 }
 
 /** What a roofline is told beside the device. */
 export interface RooflineOptions {
-  /** Fraction of the clock that characteristics were measured at; a kernel alone's when left out. A step holds `sustainedClock`. */
+  /**
+   * Fraction of the clock that characteristics were measured at; a kernel alone's when left out. A step holds
+   * `sustainedClock`.
+   */
   readonly clock?: number;
   /** Devices that share their host's processors and memory, where the optimizer runs there; 8 when left out. */
   readonly devices?: number;
@@ -40,9 +46,9 @@ const permutationOperators = 6;
 
 /**
  * The same of rotary embedding without a kernel for it, forward and backward, by rope_utils.py: for queries and for
- * keys cosine and sine with scale and cast, a turned copy in two, two products, a sum and a join. Of latent attention's heads
- * beside that, by multi_latent_attention.py: both are de-interleaved first and joined with what is not rotated, and
- * values laid apart.
+ * keys cosine and sine with scale and cast, a turned copy in two, two products, a sum and a join. Of latent attention's
+ * heads beside that, by multi_latent_attention.py: both are de-interleaved first and joined with what is not rotated,
+ * and values laid apart.
  */
 const rotaryOperators = [24, 12] as const;
 const latentOperators = [5, 12] as const;
@@ -78,7 +84,10 @@ export interface Kernels {
   readonly clock: number;
   /** Devices of its host. */
   readonly devices: number;
-  /** Bytes moved to have BF16 operands in fp32, where it is emulated: a byte of theirs is two written and read, and back. */
+  /**
+   * Bytes moved to have BF16 operands in fp32, where it is emulated: a byte of theirs is two written and read, and
+   * back.
+   */
   readonly converted: number;
 }
 
@@ -150,8 +159,9 @@ export function kernelTime(on: Kernels, op: Operator): Seconds {
 }
 
 /**
- * A scan's product by its chunks: many small ones, whose tiles and waves cost as a library's do. What runs in order waits at each
- * step for its operands. These kernels are Triton's of Hopper's time, which on Blackwell reach what grouped products do.
+ * A scan's product by its chunks: many small ones, whose tiles and waves cost as a library's do. What runs in order
+ * waits at each step for its operands. These kernels are Triton's of Hopper's time, which on Blackwell reach what
+ * grouped products do.
  */
 function scanTime(on: Kernels, op: Operator): Seconds {
   const { accelerator: a, peak, clock, characteristics: c } = on;

@@ -1,9 +1,8 @@
 /**
- * One microbatch through one stage, from the prices of its blocks. Kernels of a rank run one after another, and no pass is shorter
- * than its launches. A tensor-parallel collective that the next kernel waits for is exposed; in
- * backward, Megatron-LM sends the input gradient of a column-parallel product while it computes the
- * weight gradient, and gathers the saved input while it computes the input gradient
- * (arXiv 2205.05198 §4.2.2), so only what outlasts the product is.
+ * One microbatch through one stage, from the prices of its blocks. Kernels of a rank run one after another, and no pass
+ * is shorter than its launches. A tensor-parallel collective that the next kernel waits for is exposed; in backward,
+ * Megatron-LM sends the input gradient of a column-parallel product while it computes the weight gradient, and gathers
+ * the saved input while it computes the input gradient (arXiv 2205.05198 §4.2.2), so only what outlasts the product is.
  */
 import type { Bytes, Seconds } from "@trireme/core";
 import type { CollectiveOperator, Model, Pass, Plan, Stage } from "@trireme/workload";

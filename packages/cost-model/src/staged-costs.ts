@@ -1,8 +1,8 @@
 /**
  * The costs of a plan whose pipelines differ (HexiScale, arXiv 2409.01143 §3): ranks run stage by stage, pipeline by
- * pipeline; each stage is priced on its own devices, at the pace of the slowest of them. Between stages a leader sends the whole
- * activation, gathered before and handed out behind. A layer's gradients are summed over the pipelines in as many pieces as all its
- * widths divide, one after another where a rank holds several.
+ * pipeline; each stage is priced on its own devices, at the pace of the slowest of them. Between stages a leader sends
+ * the whole activation, gathered before and handed out behind. A layer's gradients are summed over the pipelines in as
+ * many pieces as all its widths divide, one after another where a rank holds several.
  */
 import type { Bytes, Seconds } from "@trireme/core";
 import { defineStagedMesh } from "@trireme/topology";

@@ -1,7 +1,7 @@
 /**
- * A vocabulary split over the pipeline ranks: what its passes add to every microbatch on every rank. Exchanges run on a stream of
- * their own and take from compute what kernels beside it take (`overlap.ts`), longer ones hold the pipeline up; an interlaced
- * pipeline waits for all of them (arXiv 2411.05288 §4, appendix B.2).
+ * A vocabulary split over the pipeline ranks: what its passes add to every microbatch on every rank. Exchanges run on a
+ * stream of their own and take from compute what kernels beside it take (`overlap.ts`), longer ones hold the pipeline
+ * up; an interlaced pipeline waits for all of them (arXiv 2411.05288 §4, appendix B.2).
  */
 import type { Seconds } from "@trireme/core";
 import {
@@ -61,9 +61,9 @@ export function vocabularyCosts(own: PlanPrices): VocabularyCosts | undefined {
 }
 
 /**
- * What of a microbatch's exchanges holds a rank up that works `beside` them. A rank takes its part in one between two passes of its
- * layers, none longer than `pass`: half a pass later on average than the first that could. Until the last rank is there the others'
- * kernels wait on the device, and keep from compute what they hold.
+ * What of a microbatch's exchanges holds a rank up that works `beside` them. A rank takes its part in one between two
+ * passes of its layers, none longer than `pass`: half a pass later on average than the first that could. Until the last
+ * rank is there the others' kernels wait on the device, and keep from compute what they hold.
  */
 export function exposedExchange(
   plan: Plan,

@@ -3,8 +3,8 @@ import { balanceStages } from "@trireme/schedulers";
 import { type Model, type Plan, elementFlops } from "@trireme/workload";
 
 /**
- * Layers of each stage in model order, so that the stage with the most FLOPs has as few as can be. A large vocabulary takes
- * layers from the last stage, all of them if need be ("Redis" of arXiv 2411.05288 §6.1).
+ * Layers of each stage in model order, so that the stage with the most FLOPs has as few as can be. A large vocabulary
+ * takes layers from the last stage, all of them if need be ("Redis" of arXiv 2411.05288 §6.1).
  */
 export function balancedLayers(m: Model, p: Plan): readonly number[] {
   const flops = elementFlops(m, p);

@@ -142,7 +142,10 @@ export interface EvaluateSection {
   readonly batches: number;
 }
 
-/** What counts as a spike of the loss or the gradient's norm, and what is done about it; what is left out has the guard's defaults. */
+/**
+ * What counts as a spike of the loss or the gradient's norm, and what is done about it; what is left out has the
+ * guard's defaults.
+ */
 interface GuardSection {
   readonly window?: number | undefined;
   readonly settle?: number | undefined;

@@ -38,8 +38,8 @@ const mostActions = 2000;
 /**
  * The fastest split-backward schedule of a placement within the memory limit, among those that take
  * the microbatches of each stage in order (without loss where microbatches cost the same).
- * @throws TriremeError `PEER` when the package `highs` is not installed, `HIGHS` when it finds no optimum, `SEARCH_SIZE` when
- * the pipeline is too large to be solved exactly.
+ * @throws TriremeError `PEER` when the package `highs` is not installed, `HIGHS` when it finds no optimum,
+ * `SEARCH_SIZE` when the pipeline is too large to be solved exactly.
  */
 export async function exactSchedule(o: ExactOptions): Promise<ExactResult> {
   const { timeLimit = 60 } = o;

@@ -34,7 +34,10 @@ function drop(list: OperatorList, rows: number, width: number): void {
   list.rowwise("activation", "dropout", [rows, width], work, work);
 }
 
-/** Scales the result and adds it to the matrix's; backward scales its gradient, and adds that of the input to the matrix's. */
+/**
+ * Scales the result and adds it to the matrix's; backward scales its gradient, and adds that of the input to the
+ * matrix's.
+ */
 function add(list: OperatorList, rows: number, inner: number, out: number): void {
   const e = list.element;
   const scaled = 2 * e * rows * out;

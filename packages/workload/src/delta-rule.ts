@@ -1,14 +1,18 @@
 /**
  * The gated delta rule by chunks (Yang et al., arXiv 2412.06464 §3.3, arXiv 2406.06484 §3) in the kernels of
- * flash-linear-attention (chunk_gated_delta_rule): keys with keys and the inverse of that triangle, which makes of keys and
- * values w and u; the state from chunk to chunk, in order; the output of the state and of the chunk's own scores. Backward
- * computes w, u and the states again. Queries and keys are normalised first, and repeated to the heads of the values.
+ * flash-linear-attention (chunk_gated_delta_rule): keys with keys and the inverse of that triangle, which makes of keys
+ * and values w and u; the state from chunk to chunk, in order; the output of the state and of the chunk's own scores.
+ * Backward computes w, u and the states again. Queries and keys are normalised first, and repeated to the heads of the
+ * values.
  */
 import type { DeltaNet } from "./model.ts";
 import type { OperatorList } from "./operator-list.ts";
 import type { Pass } from "./operator.ts";
 
-/** Appends forward, recomputation and backward; `tokens` are the rank's, but every head of the rule has all of the sequence. */
+/**
+ * Appends forward, recomputation and backward; `tokens` are the rank's, but every head of the rule has all of the
+ * sequence.
+ */
 export function deltaRule(d: DeltaNet, list: OperatorList, tokens: number): void {
   const { tp, cp, microbatch, sequence } = list.plan;
   const e = list.element;
@@ -52,7 +56,8 @@ export function deltaRule(d: DeltaNet, list: OperatorList, tokens: number): void
   push(back, "scores", [chunks, q, q, k], 2 * keys);
   push(back, "values", [chunks, q, v, half], 2 * values);
   push(back, `carry-gradient${3 * q}`, [sequences, v, k, 3 * long], 3 * keys + 3 * values + states);
-  // Queries, keys and w from the states, queries and keys from the scores: by blocks of 64 of their width, each with its own scores.
+  // Queries, keys and w from the states, queries and keys from the scores: by blocks of 64 of their width, each with
+  // its own scores.
   const blocks = Math.ceil(k / 64);
   push(back, "score-gradient", [blocks * chunks, q, q, v], 2 * blocks * values);
   push(back, "keys", [chunks, q, k, 3 * v + q], 2 * states + 6 * keys + 2 * values);

@@ -6,7 +6,10 @@ import { OperatorList } from "./operator-list.ts";
 import type { Operator } from "./operator.ts";
 import type { Plan } from "./plan.ts";
 
-/** The operators of an encoder for one microbatch on one rank; a frozen one is only run forward, but for its projector; under adapters, that too. */
+/**
+ * The operators of an encoder for one microbatch on one rank; a frozen one is only run forward, but for its projector;
+ * under adapters, that too.
+ */
 export function encoderOperators(m: Model, p: Plan, e: Encoder): readonly Operator[] {
   // Context parallelism splits the images of a batch; each keeps its tokens together.
   const list = new OperatorList({ ...p, cp: 1 });

@@ -14,7 +14,10 @@ export interface EncoderParameters {
   readonly sharded: number;
   /** On every tensor-parallel rank. */
   readonly replicated: number;
-  /** Of these, what sequence-parallel ranks apply to their part of the tokens: norms, and biases behind row-parallel products. */
+  /**
+   * Of these, what sequence-parallel ranks apply to their part of the tokens: norms, and biases behind row-parallel
+   * products.
+   */
   readonly byTokens: number;
 }
 

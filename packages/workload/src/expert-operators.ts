@@ -90,9 +90,10 @@ function route(list: OperatorList, tokens: number, e: Experts): void {
 }
 
 /**
- * The second product's bias joins after the router's weights, so that each expert's is multiplied by its rows' weights and
- * added to them by elementary operations in 32 bits, the results put side by side and cast back (Megatron-LM, experts.py;
- * AutoModel's likewise). Backward takes its gradient once for the rows and sums it twice, for bias and weights.
+ * The second product's bias joins after the router's weights, so that each expert's is multiplied by its rows' weights
+ * and added to them by elementary operations in 32 bits, the results put side by side and cast back (Megatron-LM,
+ * experts.py; AutoModel's likewise). Backward takes its gradient once for the rows and sums it twice, for bias and
+ * weights.
  */
 function weightedBias(list: OperatorList, groups: number, rows: number, width: number): void {
   const n = rows * width;

@@ -17,8 +17,9 @@ import { scanFlops } from "./scan-flops.ts";
 /** What a convention counts. */
 export interface FlopRule {
   /**
-   * Every pair of query and key, half of them, or those that mask, window and documents leave. Scans count as their recurrence
-   * (Megatron-LM: 7 for each number of a state-space layer's state, 8 of a delta net's), by "exact" as the products of their chunks.
+   * Every pair of query and key, half of them, or those that mask, window and documents leave. Scans count as their
+   * recurrence (Megatron-LM: 7 for each number of a state-space layer's state, 8 of a delta net's), by "exact" as the
+   * products of their chunks.
    */
   readonly attention: "full" | "half" | "exact";
   /** All parameters that a token meets, or matrices alone: no norm, bias, router or adapter's gate. */

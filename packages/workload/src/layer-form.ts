@@ -1,13 +1,15 @@
 /**
- * Layers of one model differ in whether attention sees a window or everything, in whether the feed-forward block is dense
- * or a mixture of experts, and where a pattern says so in what mixes tokens. Layers of one form cost the same.
+ * Layers of one model differ in whether attention sees a window or everything, in whether the feed-forward block is
+ * dense or a mixture of experts, and where a pattern says so in what mixes tokens. Layers of one form cost the same.
  */
 import type { Model } from "./model.ts";
 import { readPattern } from "./pattern.ts";
 
 /** What a layer is, of what its model has. */
 export interface LayerForm {
-  /** What mixes tokens: attention, a state-space layer, a delta net; none in a layer that is a feed-forward block alone. */
+  /**
+   * What mixes tokens: attention, a state-space layer, a delta net; none in a layer that is a feed-forward block alone.
+   */
   readonly mixer: "attention" | "mamba" | "delta-net" | "none";
   /** Attention stays within the model's window. */
   readonly windowed: boolean;

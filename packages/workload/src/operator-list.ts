@@ -67,8 +67,8 @@ export class OperatorList {
 
   /**
    * Y[rows, out] = X[rows, inner] W; backward dX = dY Wᵀ, dW += Xᵀ dY in gradient precision.
-   * With quantised products X and dY are cast first, for both of the products they enter; weights once a step, whose time
-   * does not count, but for int8: AQT scales both operands of each product anew (aqt_dot_general).
+   * With quantised products X and dY are cast first, for both of the products they enter; weights once a step, whose
+   * time does not count, but for int8: AQT scales both operands of each product anew (aqt_dot_general).
    */
   gemm(rows: number, inner: number, out: number, bias: boolean, o: ProductOptions = {}): void {
     this.#product("gemm", 1, rows, inner, out, bias, o);
@@ -167,9 +167,9 @@ export class OperatorList {
   }
 
   /**
-   * Reads a tensor for its largest value and again to write it quantised, and its transpose where weights are trained; in 4 bits
-   * once more, since the transpose alone is rotated (random Hadamard transform of NVFP4, arXiv 2509.25149 §4), and with a
-   * scale to 16 numbers.
+   * Reads a tensor for its largest value and again to write it quantised, and its transpose where weights are trained;
+   * in 4 bits once more, since the transpose alone is rotated (random Hadamard transform of NVFP4, arXiv 2509.25149
+   * §4), and with a scale to 16 numbers.
    */
   cast(
     format: NonNullable<Plan["matrixPrecision"]>,
@@ -252,8 +252,8 @@ export class OperatorList {
 
   /**
    * GeLU, ReLU or its square, or silu(gate) × up (gelu for GeGLU) with gate and up side by side; `width` is that of the
-   * result. Where gate and up are cut to a bound first, frameworks do so by elementary operations: they read and write both, and
-   * in front of a fused kernel put them side by side again (Megatron-LM, fused_bias_geglu.py).
+   * result. Where gate and up are cut to a bound first, frameworks do so by elementary operations: they read and write
+   * both, and in front of a fused kernel put them side by side again (Megatron-LM, fused_bias_geglu.py).
    */
   activation(kind: Model["activation"], rows: number, width: number, clamped = false): void {
     const n = rows * width;
@@ -326,7 +326,9 @@ export class OperatorList {
     });
   }
 
-  /** The gradient of a table's lookup as autograd writes it, all rows with zeros in most, and its sum with the step's. */
+  /**
+   * The gradient of a table's lookup as autograd writes it, all rows with zeros in most, and its sum with the step's.
+   */
   denseGradient(rows: number, width: number): void {
     const n = rows * width;
     const bytes = (2 * this.element + 2 * bytesOf(this.plan.gradientPrecision)) * n;
@@ -347,8 +349,8 @@ export class OperatorList {
       : fusedElementwise
         ? [e + 36, e + 12]
         : [e + 28, e + 16];
-    // Barriers: probabilities by the rank's own sums are scaled to those of all, in the kernel of the gradient if fused (8).
-    // With one, they are cast for the product with the table beforehand (4 + e; e of it if fused).
+    // Barriers: probabilities by the rank's own sums are scaled to those of all, in the kernel of the gradient if fused
+    // (8). With one, they are cast for the product with the table beforehand (4 + e; e of it if fused).
     const barriers = vocabularyBarriers(this.plan);
     const cast = barriers === 1 ? e + (fusedLoss ? 0 : 4) : 0;
     const scaled = barriers > 0 && !fusedLoss ? 8 : 0;

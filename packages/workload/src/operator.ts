@@ -29,9 +29,10 @@ export interface Operator {
   readonly form: string;
   /**
    * gemm [batch, m, n, k]; grouped-gemm [groups, m of all groups together, n, k]; attention [batch, heads,
-   * kvHeads, sequence, headDim]; norm, activation, add, convolution and permutation [rows, width] (the bias of experts [rows, width, groups]); scan [batch, m, n, k] of the
-   * product that one of its kernels is, k 0 where it is none, over the whole sequence where chunks follow each other; embedding
-   * [tokens, width, vocab]; loss [rows, vocab]; routing [tokens, experts, active]; optimizer [parameters].
+   * kvHeads, sequence, headDim]; norm, activation, add, convolution and permutation [rows, width] (the bias of experts
+   * [rows, width, groups]); scan [batch, m, n, k] of the product that one of its kernels is, k 0 where it is none, over
+   * the whole sequence where chunks follow each other; embedding [tokens, width, vocab]; loss [rows, vocab]; routing
+   * [tokens, experts, active]; optimizer [parameters].
    */
   readonly shape: readonly number[];
   /** Arithmetic of one execution. */

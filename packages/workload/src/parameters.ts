@@ -96,7 +96,10 @@ export function finalParameters(m: Model): number {
   return (m.finalNorm ? normParameters(m) : 0) + pooler;
 }
 
-/** What a prediction module has beside its layer: three norms, and the projection of state and embedding (arXiv 2412.19437, Eq. 21). */
+/**
+ * What a prediction module has beside its layer: three norms, and the projection of state and embedding (arXiv
+ * 2412.19437, Eq. 21).
+ */
 export function predictionParameters(m: Model): number {
   return 2 * m.hidden * m.hidden + 3 * normParameters(m);
 }
@@ -121,7 +124,9 @@ export function contextWidth(m: Model): number {
   return m.heads * (m.latent?.valueDim ?? m.headDim);
 }
 
-/** Output features of the first feed-forward projection of width `ffn`: gate and up side by side for gated activations. */
+/**
+ * Output features of the first feed-forward projection of width `ffn`: gate and up side by side for gated activations.
+ */
 export function fc1Width(m: Pick<Model, "activation">, ffn: number): number {
   return isGated(m.activation) ? 2 * ffn : ffn;
 }

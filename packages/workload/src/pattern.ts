@@ -1,6 +1,7 @@
 /**
- * A pattern names the form of each layer of a hybrid model by the letters that Megatron-LM uses (hybrid_layer_allocation.py):
- * there a letter is a layer; parted by spaces, a layer here may also be a mixer and a feed-forward block.
+ * A pattern names the form of each layer of a hybrid model by the letters that Megatron-LM uses
+ * (hybrid_layer_allocation.py): there a letter is a layer; parted by spaces, a layer here may also be a mixer and a
+ * feed-forward block.
  */
 import type { LayerForm } from "./layer-form.ts";
 import { fail } from "./model-rules.ts";

@@ -25,7 +25,10 @@ export interface Plan {
   readonly dp: number;
   /** Context-parallel ranks: each sample's tokens are split over them, and attention exchanges keys and values. */
   readonly cp: number;
-  /** How: keys and values go round while attention works, are gathered before it, or heads are split instead of tokens (Ulysses, arXiv 2309.14509). */
+  /**
+   * How: keys and values go round while attention works, are gathered before it, or heads are split instead of tokens
+   * (Ulysses, arXiv 2309.14509).
+   */
   readonly contextExchange: "ring" | "all-gather" | "all-to-all";
   /** Expert-parallel ranks: routed experts are dealt out to them. Folded into tp × cp × dp (arXiv 2504.14960). */
   readonly ep: number;
@@ -41,7 +44,10 @@ export interface Plan {
    * scales of their own, and sums are in fp32 (MegaScale-MoE §5).
    */
   readonly dispatchPrecision?: "fp32" | "bf16" | "fp8";
-  /** Rows of an expert in multiples of an even share, padded to it, the rest dropped (GShard); left out, none is dropped. */
+  /**
+   * Rows of an expert in multiples of an even share, padded to it, the rest dropped (GShard); left out, none is
+   * dropped.
+   */
   readonly expertCapacity?: number;
   /** Chunks of the model on each pipeline rank ("virtual pipeline"); 1 without interleaving. */
   readonly vpp: number;
@@ -90,9 +96,15 @@ export interface Plan {
   readonly offload: "none" | "optimizer";
   /** Mesh axes, the one whose ranks are neighbours first. */
   readonly order: readonly PlanAxis[];
-  /** Weights and activations; 16-bit training keeps 32-bit master weights and, unless `momentPrecision` says otherwise, moments. */
+  /**
+   * Weights and activations; 16-bit training keeps 32-bit master weights and, unless `momentPrecision` says otherwise,
+   * moments.
+   */
   readonly precision: "fp32" | "bf16" | "fp16";
-  /** Matrix products of the layers where not `precision`: quantised operands, results in `precision`; "int8" on TPUs (AQT). */
+  /**
+   * Matrix products of the layers where not `precision`: quantised operands, results in `precision`; "int8" on TPUs
+   * (AQT).
+   */
   readonly matrixPrecision?: "fp8" | "int8" | "fp4";
   /** Gradient accumulation and reduction. */
   readonly gradientPrecision: "fp32" | "bf16" | "fp16";
@@ -101,7 +113,10 @@ export interface Plan {
    * foreach_all_gather_copy_out); left out, they are used where they arrive.
    */
   readonly gatheredCopies?: boolean;
-  /** Both moments of Adam where not 32 bits (DeepSeek-V3, arXiv 2412.19437 §3.3.2; Megatron-LM's precision-aware optimizer). */
+  /**
+   * Both moments of Adam where not 32 bits (DeepSeek-V3, arXiv 2412.19437 §3.3.2; Megatron-LM's precision-aware
+   * optimizer).
+   */
   readonly momentPrecision?: "fp32" | "bf16";
   /** What gradients are summed in over the replicas where not `gradientPrecision` (FSDP's reduce_dtype). */
   readonly reductionPrecision?: "fp32" | "bf16" | "fp16";
@@ -114,16 +129,22 @@ export interface Plan {
   readonly zero: 0 | 1 | 2 | 3;
   /** Attention in tiles without a score matrix in memory, causal tiles skipped (arXiv 2205.14135). */
   readonly flashAttention: boolean;
-  /** Products of attention where not `precision`: on 8-bit operands, which are kept so for backward (Transformer Engine's fp8_dot_product_attention). */
+  /**
+   * Products of attention where not `precision`: on 8-bit operands, which are kept so for backward (Transformer
+   * Engine's fp8_dot_product_attention).
+   */
   readonly attentionPrecision?: "fp8";
-  /** In what the feed-forward block keeps the input of its activation where not `precision` (Transformer Engine's fp8 input store). */
+  /**
+   * In what the feed-forward block keeps the input of its activation where not `precision` (Transformer Engine's fp8
+   * input store).
+   */
   readonly activationPrecision?: "fp8";
   /** Generation of the flash attention kernels (FlashAttention 1, 2, 3); left out, the device's best. */
   readonly flashVersion?: 1 | 2 | 3;
   /**
-   * Embedding and head split over the pipeline ranks too, in passes of their own between those of the layers: with two barriers
-   * or one between the last stage's forward and backward (arXiv 2411.05288, Algorithms 1 and 2), or all ranks at once
-   * ("interlaced", nnScaler); left out, the first stage has the embedding and the last the head.
+   * Embedding and head split over the pipeline ranks too, in passes of their own between those of the layers: with two
+   * barriers or one between the last stage's forward and backward (arXiv 2411.05288, Algorithms 1 and 2), or all ranks
+   * at once ("interlaced", nnScaler); left out, the first stage has the embedding and the last the head.
    */
   readonly vocabulary?: "two-barriers" | "one-barrier" | "interlaced";
   /** Each tensor-parallel rank computes the loss over its part of the vocabulary; else logits are gathered. */
@@ -140,14 +161,17 @@ export interface Plan {
    */
   readonly fusedLoss?: boolean;
   /**
-   * Rotary embedding in one kernel for queries and one for keys, in which latent attention's heads are put together too; or
-   * (false) all that from elementary operations, as Megatron-LM does without `apply_rope_fusion`. Left out, rotary
-   * embedding is as `fusedElementwise`, and heads are put together in one.
+   * Rotary embedding in one kernel for queries and one for keys, in which latent attention's heads are put together
+   * too; or (false) all that from elementary operations, as Megatron-LM does without `apply_rope_fusion`. Left out,
+   * rotary embedding is as `fusedElementwise`, and heads are put together in one.
    */
   readonly fusedRotary?: boolean;
   /** The products of all experts of a rank in one kernel (CUTLASS, torch._grouped_mm); else a library call for each. */
   readonly groupedKernel: boolean;
-  /** What is launched from recorded CUDA graphs, without the framework's time: nothing, routers and permutations, or all. */
+  /**
+   * What is launched from recorded CUDA graphs, without the framework's time: nothing, routers and permutations, or
+   * all.
+   */
   readonly cudaGraphs: "none" | "routing" | "all";
   /** Dropout probability of attention scores and residual branches; 0 for none. */
   readonly dropout: number;
@@ -159,7 +183,10 @@ export interface Plan {
   readonly overlapTensorParallel: boolean;
   /** Sends between stages run behind compute. */
   readonly overlapPointToPoint: boolean;
-  /** Dispatch and combine run behind the compute of another microbatch, or of other operators (DualPipe, MegaScale-MoE §4.2). */
+  /**
+   * Dispatch and combine run behind the compute of another microbatch, or of other operators (DualPipe, MegaScale-MoE
+   * §4.2).
+   */
   readonly overlapExpertParallel: boolean;
 }
 
@@ -314,8 +341,9 @@ export function gradientCollective(p: Plan): "all-reduce" | "reduce-scatter" {
 }
 
 /**
- * Barriers between the last stage's forward and backward where the vocabulary is split: for each, every rank holds one microbatch
- * more than under the schedule alone (arXiv 2411.05288 §5.1). 0 for an interlaced pipeline, which waits instead.
+ * Barriers between the last stage's forward and backward where the vocabulary is split: for each, every rank holds one
+ * microbatch more than under the schedule alone (arXiv 2411.05288 §5.1). 0 for an interlaced pipeline, which waits
+ * instead.
  */
 export function vocabularyBarriers(p: Pick<Plan, "vocabulary">): 0 | 1 | 2 {
   if (p.vocabulary === "two-barriers") return 2;

@@ -8,8 +8,8 @@ const recurrence: Readonly<Record<Scan, number>> = { mamba: 7, "delta-net": 8 };
 
 /**
  * Forward FLOPs of one layer's scan for a token of a sequence: of the recurrence, or of the products of its chunks
- * (arXiv 2405.21060, §6: scores, scores times values, states, states times queries; arXiv 2412.06464, §3.3), pairs behind the
- * diagonal left out.
+ * (arXiv 2405.21060, §6: scores, scores times values, states, states times queries; arXiv 2412.06464, §3.3), pairs
+ * behind the diagonal left out.
  */
 export function scanFlops(m: Model, scan: Scan, sequence: number, chunked: boolean): Flops {
   const state = stateSize(m, scan);

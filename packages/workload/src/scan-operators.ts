@@ -1,7 +1,7 @@
 /**
- * State-space layers and delta nets on one rank: projection in, causal convolution, scan, gated norm, projection out. Tensor
- * parallelism splits heads and the groups that share B and C; context parallelism exchanges tokens for heads around the
- * convolution and the scan, which need all tokens of theirs (Megatron-LM, mamba_context_parallel.py).
+ * State-space layers and delta nets on one rank: projection in, causal convolution, scan, gated norm, projection out.
+ * Tensor parallelism splits heads and the groups that share B and C; context parallelism exchanges tokens for heads
+ * around the convolution and the scan, which need all tokens of theirs (Megatron-LM, mamba_context_parallel.py).
  */
 import { deltaRule } from "./delta-rule.ts";
 import type { Model } from "./model.ts";
@@ -22,7 +22,9 @@ export function scanOperators(m: Model, list: OperatorList, scan: Scan, tokens: 
   list.gemm(tokens, inner / tp, m.hidden, m.bias, { dropped: m.hidden });
 }
 
-/** Depthwise, causal, with its activation. The kernel of Mamba-2 keeps its input alone, and backward computes it again. */
+/**
+ * Depthwise, causal, with its activation. The kernel of Mamba-2 keeps its input alone, and backward computes it again.
+ */
 function convolution(
   list: OperatorList,
   scan: Scan,

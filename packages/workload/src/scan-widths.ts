@@ -1,6 +1,7 @@
 /**
- * What state-space layers and delta nets are made of: one projection in, a causal convolution over part of it, the scan over
- * heads, a gated norm, one projection out (Mamba-2, arXiv 2405.21060, Fig. 6; Gated DeltaNet, arXiv 2412.06464, Fig. 1).
+ * What state-space layers and delta nets are made of: one projection in, a causal convolution over part of it, the scan
+ * over heads, a gated norm, one projection out (Mamba-2, arXiv 2405.21060, Fig. 6; Gated DeltaNet, arXiv 2412.06464,
+ * Fig. 1).
  */
 import type { LayerForm } from "./layer-form.ts";
 import type { Model } from "./model.ts";

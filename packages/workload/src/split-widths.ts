@@ -1,4 +1,6 @@
-/** What tensor parallelism splits in a model's layers, and context parallelism in those that exchange heads for tokens. */
+/**
+ * What tensor parallelism splits in a model's layers, and context parallelism in those that exchange heads for tokens.
+ */
 import { layerForms } from "./layer-form.ts";
 import type { Model } from "./model.ts";
 
@@ -39,7 +41,9 @@ export function tensorWidths(m: Model): readonly Width[] {
   ];
 }
 
-/** Heads that context parallelism deals out: a scan needs all tokens of its heads, attention where heads are exchanged. */
+/**
+ * Heads that context parallelism deals out: a scan needs all tokens of its heads, attention where heads are exchanged.
+ */
 export function exchangedHeads(m: Model, byHeads: boolean): readonly Width[] {
   return [
     ...(byHeads && attends(m) ? [["kvHeads", m.kvHeads] as const] : []),

@@ -1,8 +1,8 @@
 /**
  * The collectives of a stage. Tensor parallelism (arXiv 1909.08053 §3): one all-reduce of the
- * activation after attention and one after the feed-forward block, and two in backward; sequence parallelism (arXiv 2205.05198
- * §4.2) puts an all-gather and a reduce-scatter in place of each, and gathers the saved inputs once
- * more for the weight gradients. A parallel block reduces once for both branches.
+ * activation after attention and one after the feed-forward block, and two in backward; sequence parallelism (arXiv
+ * 2205.05198 §4.2) puts an all-gather and a reduce-scatter in place of each, and gathers the saved inputs once more for
+ * the weight gradients. A parallel block reduces once for both branches.
  */
 import { adapterParameters } from "./adapter.ts";
 import { encoderParameters, trainsEncoder } from "./encoder.ts";
@@ -128,7 +128,8 @@ function tensorParallel(push: Push, m: Model, p: Plan, s: Stage): void {
     push("reduce-scatter", "tp", "input-gradient", activation, gathered.all - attentions + head);
     push("reduce-scatter", "tp", "input-gradient", latents, attentions);
     // The inputs of QKV, first feed-forward product and logits are kept as the rank's part. Frozen matrices need
-    // theirs no more, and adapters keep what was gathered (Megatron-Bridge, peft/utils.py: return_layernorm_output_gathered).
+    // theirs no more, and adapters keep what was gathered (Megatron-Bridge, peft/utils.py:
+    // return_layernorm_output_gathered).
     if (m.adapter === undefined) {
       gather("weight-gradient", gathered.all, attentions, head + embedding);
     }
@@ -200,7 +201,10 @@ function contextParallel(push: Push, m: Model, p: Plan, s: Stage): void {
   push("reduce-scatter", "cp", "input-gradient", bytes, all);
 }
 
-/** Heads for tokens in front of a convolution and its scan, and back behind them (Megatron-LM, mamba_context_parallel.py). */
+/**
+ * Heads for tokens in front of a convolution and its scan, and back behind them (Megatron-LM,
+ * mamba_context_parallel.py).
+ */
 function scanExchange(push: Push, m: Model, p: Plan, s: Stage, scan: Scan): void {
   const { all, recomputed } = layersOf(m, p, s, (form) => form.mixer === scan);
   if (all === 0) return;

@@ -34,7 +34,8 @@ export interface Stage {
  * The stages of a plan in model order. Without `stageLayers` the counts differ by one at most, and
  * the middle gets the larger ones, since the ends hold embedding and head as well (Llama 3 405B: 126
  * layers on 16 ranks leave 7 on the first and on the last). An end that counts as a layer is spread with them: 126
- * layers and both ends on 128 stages leave none on the first and on the last. Where pipelines differ, those of one of them.
+ * layers and both ends on 128 stages leave none on the first and on the last. Where pipelines differ, those of one of
+ * them.
  * Throws TriremeError "PLAN" where they differ and none is named.
  */
 export function stages(m: Model, p: Plan, pipeline?: number): readonly Stage[] {

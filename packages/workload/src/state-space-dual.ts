@@ -1,7 +1,8 @@
 /**
- * The scan of Mamba-2 by chunks (SSD, arXiv 2405.21060 §6 and Listing 1) in the kernels of its authors' library (ssd_combined.py
- * and what it calls): inside chunks scores C Bᵀ and their product with x, between chunks states Bᵀ x, their decay from chunk to
- * chunk, and C times the state that a chunk begins with. Backward computes scores and states again. States and scores are in 32 bits.
+ * The scan of Mamba-2 by chunks (SSD, arXiv 2405.21060 §6 and Listing 1) in the kernels of its authors' library
+ * (ssd_combined.py and what it calls): inside chunks scores C Bᵀ and their product with x, between chunks states Bᵀ x,
+ * their decay from chunk to chunk, and C times the state that a chunk begins with. Backward computes scores and states
+ * again. States and scores are in 32 bits.
  */
 import type { Mamba } from "./model.ts";
 import type { OperatorList } from "./operator-list.ts";

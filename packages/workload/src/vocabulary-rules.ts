@@ -4,8 +4,8 @@ import type { Model } from "./model.ts";
 import type { Plan } from "./plan.ts";
 
 /**
- * Throws TriremeError "PLAN" for the first rule of a split vocabulary that `p` breaks on `m`. Its passes are put into 1F1B and V-Half
- * (arXiv 2411.05288 §5); an interlaced pipeline is 1F1B.
+ * Throws TriremeError "PLAN" for the first rule of a split vocabulary that `p` breaks on `m`. Its passes are put into
+ * 1F1B and V-Half (arXiv 2411.05288 §5); an interlaced pipeline is 1F1B.
  */
 export function checkVocabulary(m: Model, p: Plan): void {
   const { vocabulary, schedule } = p;

@@ -1,10 +1,11 @@
 /**
  * A vocabulary that is split over the pipeline ranks as well (Vocabulary Parallelism, Yeung et al., arXiv 2411.05288):
- * every rank looks tokens up in its part of the table, and of every microbatch computes the logits of its part in two passes
- * beside those of its layers. S takes logits, their maximum and sum; T the gradients that all ranks' sums are needed for. Between
- * them the ranks exchange, on a stream of its own. With two barriers (Algorithm 1) the gradient of the last stage's output is in
- * T; with one (Algorithm 2) S has it from its own sums, and the exchange puts it right. An interlaced pipeline (nnScaler, OSDI 2024)
- * runs both as tensor parallelism does: at once on all ranks, waiting for every exchange.
+ * every rank looks tokens up in its part of the table, and of every microbatch computes the logits of its part in two
+ * passes beside those of its layers. S takes logits, their maximum and sum; T the gradients that all ranks' sums are
+ * needed for. Between them the ranks exchange, on a stream of its own. With two barriers (Algorithm 1) the gradient of
+ * the last stage's output is in T; with one (Algorithm 2) S has it from its own sums, and the exchange puts it right.
+ * An interlaced pipeline (nnScaler, OSDI 2024) runs both as tensor parallelism does: at once on all ranks, waiting for
+ * every exchange.
  */
 import type { Bytes } from "@trireme/core";
 import type { Model } from "./model.ts";
@@ -34,9 +35,9 @@ export interface VocabularyExchange {
 }
 
 /**
- * The exchanges of one microbatch (arXiv 2411.05288 §4.2, §5.2): rows of the table are summed for the first stage and their gradients
- * handed out by it; the last stage's output is handed out; each token's maximum, target logit and sum of exponentials, and the
- * gradient of the output, are summed. None where the plan does not split the vocabulary.
+ * The exchanges of one microbatch (arXiv 2411.05288 §4.2, §5.2): rows of the table are summed for the first stage and
+ * their gradients handed out by it; the last stage's output is handed out; each token's maximum, target logit and sum
+ * of exponentials, and the gradient of the output, are summed. None where the plan does not split the vocabulary.
  */
 export function vocabularyExchanges(m: Model, p: Plan): readonly VocabularyExchange[] {
   if (p.vocabulary === undefined) return [];

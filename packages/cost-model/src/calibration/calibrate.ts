@@ -37,14 +37,19 @@ export interface HardwareProfile {
 
 /** How a profile prices; `outside` says what becomes of operators that the measurements do not support. */
 export interface ProfilePricerOptions extends Omit<RooflineOptions, "characteristics"> {
-  /** "refuse" (when left out) throws TriremeError "EXTRAPOLATION"; "extrapolate" prices them by the fit all the same. */
+  /**
+   * "refuse" (when left out) throws TriremeError "EXTRAPOLATION"; "extrapolate" prices them by the fit all the same.
+   */
   readonly outside?: "refuse" | "extrapolate";
 }
 
 /** The least number of different shapes to fit from. */
 const leastShapes = 4;
 
-/** Fitted and judged apart. Throws TriremeError "MEASUREMENTS" for too few shapes, besides what `parseMeasurements` throws. */
+/**
+ * Fitted and judged apart. Throws TriremeError "MEASUREMENTS" for too few shapes, besides what `parseMeasurements`
+ * throws.
+ */
 export function calibrationSplit(
   o: Pick<CalibrationOptions, "measurements" | "testShare" | "seed">,
 ): ReturnType<typeof splitByShape> {
@@ -66,9 +71,9 @@ export function calibrationSplit(
 }
 
 /**
- * Fits what a device sustains to a user's own measurements by least squares on the relative error, on three quarters of the
- * shapes, and reports its errors on both parts. Fractions of a peak stay at most 1. What was not measured keeps its architecture's
- * number and is outside the profile's support.
+ * Fits what a device sustains to a user's own measurements by least squares on the relative error, on three quarters of
+ * the shapes, and reports its errors on both parts. Fractions of a peak stay at most 1. What was not measured keeps its
+ * architecture's number and is outside the profile's support.
  * Throws TriremeError "MEASUREMENTS" for malformed or too few measurements, "PRECISION" like `rooflinePricer`.
  */
 export function calibrate(o: CalibrationOptions): HardwareProfile {

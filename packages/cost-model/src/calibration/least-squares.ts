@@ -1,7 +1,7 @@
 /**
  * Fits what a device sustains to measured operators: the fractions and the gap that make
- * the sum of (predicted / measured − 1)² least. Each operator follows one fraction and the gap, so that for a given gap every
- * fraction is a search along a line of its own, and the gap is one more.
+ * the sum of (predicted / measured − 1)² least. Each operator follows one fraction and the gap, so that for a given gap
+ * every fraction is a search along a line of its own, and the gap is one more.
  */
 import type { Seconds } from "@trireme/core";
 import type { Characteristics } from "../characteristics.ts";
@@ -22,7 +22,8 @@ export function fitCharacteristics(
   kernels: Kernels,
   measurements: readonly Measurement[],
 ): Characteristics {
-  // One share of the bandwidth for all memory-bound kernels bounds products and attention, and what has no share of its own.
+  // One share of the bandwidth for all memory-bound kernels bounds products and attention, and what has no share of its
+  // own.
   const memory: Term = {
     set: (c, fraction) => ({ ...c, memory: fraction }),
     most: 1,

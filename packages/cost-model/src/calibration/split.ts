@@ -1,4 +1,7 @@
-/** Which measurements a fit sees and which judge it: shapes, not lines, are shared out, so that no shape is on both sides. */
+/**
+ * Which measurements a fit sees and which judge it: shapes, not lines, are shared out, so that no shape is on both
+ * sides.
+ */
 import { hash32 } from "@trireme/core";
 import type { Measurement } from "./measurement.ts";
 

@@ -10,7 +10,10 @@ import {
   stateSize,
 } from "@trireme/workload";
 
-/** Keys and values of one token in one layer on one of `tp` ranks; with multi-head latent attention the latent, on every rank. */
+/**
+ * Keys and values of one token in one layer on one of `tp` ranks; with multi-head latent attention the latent, on every
+ * rank.
+ */
 export function cacheBytesPerToken(m: Model, tp: number, element: Bytes): Bytes {
   if (m.latent !== undefined) return (m.latent.keyValueRank + m.latent.ropeDim) * element;
   // Fewer heads than ranks: a head is kept more than once.
@@ -25,7 +28,8 @@ export function cachedTokens(m: Model, form: LayerForm, tokens: number): number 
 
 /**
  * Attention of `queries` new tokens of each of `batch` sequences to `cached` tokens, one kernel: the cache is read once
- * (FlashDecoding), whatever the queries. Latents are attended to as they are, with the projections absorbed (DeepSeek-V2, §2.1.2).
+ * (FlashDecoding), whatever the queries. Latents are attended to as they are, with the projections absorbed
+ * (DeepSeek-V2, §2.1.2).
  */
 export function cachedAttention(
   m: Model,
@@ -58,7 +62,10 @@ export function cachedAttention(
   };
 }
 
-/** What a scanning layer keeps of a sequence, however long, on one of `tp` ranks: its state in 32 bits, and the last inputs of its convolution. */
+/**
+ * What a scanning layer keeps of a sequence, however long, on one of `tp` ranks: its state in 32 bits, and the last
+ * inputs of its convolution.
+ */
 export function stateBytes(m: Model, form: LayerForm, tp: number, element: Bytes): Bytes {
   if (!isScan(form.mixer)) return 0;
   const { taps, convolved } = scanWidths(m, form.mixer);
@@ -66,8 +73,8 @@ export function stateBytes(m: Model, form: LayerForm, tp: number, element: Bytes
 }
 
 /**
- * The scan of `queries` new tokens of each of `batch` sequences from its state, one kernel (Mamba-2's selective_state_update,
- * the recurrent form of a delta rule): the state is read and written once.
+ * The scan of `queries` new tokens of each of `batch` sequences from its state, one kernel (Mamba-2's
+ * selective_state_update, the recurrent form of a delta rule): the state is read and written once.
  */
 export function stateUpdate(
   m: Model,

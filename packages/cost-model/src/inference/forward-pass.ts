@@ -1,4 +1,7 @@
-/** One pass of new tokens through a model on tp devices: the workload's forward kernels, with attention to what is cached. */
+/**
+ * One pass of new tokens through a model on tp devices: the workload's forward kernels, with attention to what is
+ * cached.
+ */
 import type { Bytes, Seconds } from "@trireme/core";
 import {
   type LayerForm,

@@ -1,6 +1,6 @@
 /**
- * What an evaluation job costs that generates text: a prefill of the prompts, then tokens one after another, or several at
- * once by speculation, against a cache of keys and values that may be compressed.
+ * What an evaluation job costs that generates text: a prefill of the prompts, then tokens one after another, or several
+ * at once by speculation, against a cache of keys and values that may be compressed.
  */
 import { type Seconds, TriremeError, formatBytes } from "@trireme/core";
 import { hostOf } from "@trireme/topology";
@@ -132,7 +132,10 @@ function passes(o: InferenceOptions): Passes {
   };
 }
 
-/** Guessing of one step: a small model token by token, or heads side by side, each a layer of its own and the vocabulary. */
+/**
+ * Guessing of one step: a small model token by token, or heads side by side, each a layer of its own and the
+ * vocabulary.
+ */
 function draftTime(o: InferenceOptions, pass: Passes, cached: number): Seconds {
   const s = o.speculation;
   if (s === undefined) return 0;

@@ -66,7 +66,8 @@ export function inferenceMemory(o: InferenceOptions, kept: number): InferenceMem
   } else if (s !== undefined) {
     weights += ((s.depth ?? s.candidates) * m.hidden * (m.hidden + m.vocab) * element) / tp;
   }
-  // A layer's input and output, and the wider of its inner products; before compression, the whole prompt's keys and values of one layer.
+  // A layer's input and output, and the wider of its inner products; before compression, the whole prompt's keys and
+  // values of one layer.
   const scans = (["mamba", "delta-net"] as const).map((scan) =>
     layerForms(m).some((form) => form.mixer === scan) ? scanWidths(m, scan).projected : 0,
   );

@@ -15,12 +15,16 @@ export interface Speculation {
   readonly acceptance?: number;
   /** Tokens that a step yields on average, its own included. */
   readonly accepted?: number;
-  /** A small model that guesses token by token on one of the tp devices; without one, heads on the model itself do, one for each token ahead (Medusa, arXiv 2401.10774). */
+  /**
+   * A small model that guesses token by token on one of the tp devices; without one, heads on the model itself do, one
+   * for each token ahead (Medusa, arXiv 2401.10774).
+   */
   readonly draft?: Model;
 }
 
 /**
- * Tokens that a step yields: what was measured, or (1 − a^(depth + 1)) / (1 − a) (Leviathan et al., arXiv 2211.17192, Eq. 1).
+ * Tokens that a step yields: what was measured, or (1 − a^(depth + 1)) / (1 − a) (Leviathan et al., arXiv 2211.17192,
+ * Eq. 1).
  * Throws TriremeError "INFERENCE" for numbers that make no sense.
  */
 export function acceptedTokens(s: Speculation): number {

@@ -1,7 +1,8 @@
 /**
- * Operator times by random forests, the regressors that Vidur (Agrawal et al., MLSys 2024, arXiv 2405.05465 §4.3) fits to
- * profiled operators: one forest for what is measured together, by the sizes of a shape, on the logarithm of the time, so that errors count as
- * fractions. A forest cannot leave the range of what it has seen: it is guarded like a fitted profile.
+ * Operator times by random forests, the regressors that Vidur (Agrawal et al., MLSys 2024, arXiv 2405.05465 §4.3) fits
+ * to profiled operators: one forest for what is measured together, by the sizes of a shape, on the logarithm of the
+ * time, so that errors count as fractions. A forest cannot leave the range of what it has seen: it is guarded like a
+ * fitted profile.
  */
 import { type Seconds, TriremeError, missingPeer } from "@trireme/core";
 import type { Operator } from "@trireme/workload";

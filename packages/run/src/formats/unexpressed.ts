@@ -1,4 +1,6 @@
-/** What a format has no setting for at all: whatever of a run's model, plan and optimizer is not the default is listed. */
+/**
+ * What a format has no setting for at all: whatever of a run's model, plan and optimizer is not the default is listed.
+ */
 import {
   type Model,
   type ModelOptions,

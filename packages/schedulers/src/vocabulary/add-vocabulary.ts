@@ -1,8 +1,8 @@
 /**
- * Puts passes over a split vocabulary into a schedule (arXiv 2411.05288 §5.2): each backward is delayed by a microbatch for every
- * barrier, and in the room that this leaves each rank runs S and T between the actions that it has anyway. Where is found by running
- * the schedule once with given times (§6.1: from a profile): S as soon as it may, since all ranks wait for it; T as soon where
- * the last stage waits for it, else when nothing else can run, one waiting at most.
+ * Puts passes over a split vocabulary into a schedule (arXiv 2411.05288 §5.2): each backward is delayed by a microbatch
+ * for every barrier, and in the room that this leaves each rank runs S and T between the actions that it has anyway.
+ * Where is found by running the schedule once with given times (§6.1: from a profile): S as soon as it may, since all
+ * ranks wait for it; T as soon where the last stage waits for it, else when nothing else can run, one waiting at most.
  */
 import { TriremeError } from "@trireme/core";
 import { kindCode } from "../action.ts";
@@ -15,7 +15,9 @@ import { VocabularyState } from "./vocabulary-state.ts";
 export interface VocabularyOptions {
   /** 2: Algorithm 1; 1: Algorithm 2, whose S holds the gradient of the last stage's output. */
   readonly barriers: 1 | 2;
-  /** What the passes are placed by; those of a building block when left out: a forward 1, a backward 2, all else 1/2. */
+  /**
+   * What the passes are placed by; those of a building block when left out: a forward 1, a backward 2, all else 1/2.
+   */
   readonly times?: Partial<PassTimes>;
 }
 

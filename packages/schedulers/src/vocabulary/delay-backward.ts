@@ -1,14 +1,16 @@
 /**
- * Backwards later by whole microbatches: what a building block gains where intervals are put between the last stage's forward and
- * backward (arXiv 2411.05288 §5.2, after Qi et al., arXiv 2405.15362 §3). Every rank holds as many microbatches more.
+ * Backwards later by whole microbatches: what a building block gains where intervals are put between the last stage's
+ * forward and backward (arXiv 2411.05288 §5.2, after Qi et al., arXiv 2405.15362 §3). Every rank holds as many
+ * microbatches more.
  */
 import { kindCode } from "../action.ts";
 import { ScheduleBuilder } from "../schedule-builder.ts";
 import type { Schedule } from "../schedule.ts";
 
 /**
- * The schedule in which each backward stands where that of `intervals` microbatches later stood; the last ones follow at the
- * end in the order that they had. Ranks that agreed on an order still do, so that no new wait can close a circle.
+ * The schedule in which each backward stands where that of `intervals` microbatches later stood; the last ones follow
+ * at the end in the order that they had. Ranks that agreed on an order still do, so that no new wait can close a
+ * circle.
  */
 export function delayBackward(s: Schedule, intervals: number): Schedule {
   const { kind, stage, microbatch, microbatches } = s;

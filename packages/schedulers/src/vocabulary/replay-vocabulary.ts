@@ -1,4 +1,7 @@
-/** Replays a schedule with vocabulary passes under given costs: each rank runs its row in order, each entry as soon as it may. */
+/**
+ * Replays a schedule with vocabulary passes under given costs: each rank runs its row in order, each entry as soon as
+ * it may.
+ */
 import { type Seconds, TriremeError } from "@trireme/core";
 import { kindCode } from "../action.ts";
 import type { CostTable, ExecutionCosts } from "../execute.ts";

@@ -4,8 +4,8 @@ import { runRows } from "./replay-vocabulary.ts";
 import { type VocabularySchedule, entryCode, entryText } from "./vocabulary-schedule.ts";
 
 /**
- * Checks the schedule by its own rules, and the rows: every action of a rank once in its order, S and T of every microbatch once on
- * every rank, S in order and before its T, and that all of it runs to the end under the barriers.
+ * Checks the schedule by its own rules, and the rows: every action of a rank once in its order, S and T of every
+ * microbatch once on every rank, S in order and before its T, and that all of it runs to the end under the barriers.
  */
 export function validateVocabulary(v: VocabularySchedule): Validation {
   const own = validate(v.schedule);

@@ -1,7 +1,8 @@
 /**
- * Schedules with passes over a vocabulary that is split over all ranks (Yeung et al., Balancing Pipeline Parallelism with Vocabulary
- * Parallelism, MLSys 2025, §5.1). Of every microbatch each rank runs S after the last stage's forward, and T after every rank's S.
- * The last stage's backward waits for every S where S has its gradient (one barrier, Algorithm 2), or for every T (two, Algorithm 1).
+ * Schedules with passes over a vocabulary that is split over all ranks (Yeung et al., Balancing Pipeline Parallelism
+ * with Vocabulary Parallelism, MLSys 2025, §5.1). Of every microbatch each rank runs S after the last stage's forward,
+ * and T after every rank's S. The last stage's backward waits for every S where S has its gradient (one barrier,
+ * Algorithm 2), or for every T (two, Algorithm 1).
  */
 import { TriremeError } from "@trireme/core";
 import { printAction } from "../action.ts";

@@ -4,7 +4,10 @@
 export interface MessageStates {
   /** 1 when it has arrived. */
   readonly arrived: Uint8Array;
-  /** Where spans are linked: when it arrived, the span before it on its sender, -1 for none, and its span at its receiver. */
+  /**
+   * Where spans are linked: when it arrived, the span before it on its sender, -1 for none, and its span at its
+   * receiver.
+   */
   readonly end: Float64Array;
   readonly sent: Int32Array;
   readonly received: Int32Array;

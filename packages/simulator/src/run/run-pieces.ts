@@ -1,4 +1,6 @@
-/** What training was at each moment of a generation: steps that were kept, steps that were lost, saves, standing still. */
+/**
+ * What training was at each moment of a generation: steps that were kept, steps that were lost, saves, standing still.
+ */
 import type { Seconds } from "@trireme/core";
 import type { GenerationSpan } from "@trireme/fault-tolerance/simulation";
 import type { SaveTimes } from "./checkpoint-storage.ts";

@@ -91,7 +91,10 @@ export interface StepDescription {
   readonly ranks: SimulatedRanks;
   /** By stage of the schedule. */
   readonly parts: readonly StageParts[];
-  /** By stage of the schedule: layers, into which its first forward, its last backward, and with uneven experts every action are cut. */
+  /**
+   * By stage of the schedule: layers, into which its first forward, its last backward, and with uneven experts every
+   * action are cut.
+   */
   readonly layers: ArrayLike<number>;
   /** Between two ranks of the plan. */
   readonly transfer: (from: number, to: number) => Transfer;

@@ -5,7 +5,10 @@ import { type ConfigFields, print } from "./config-fields.ts";
 import { sparseLayers } from "./layer-pattern.ts";
 import { llama, qwen3 } from "./llama-family.ts";
 
-/** Mamba-2 in transformers' own form: state-space layers alone. What only attention or a feed-forward block has, no layer has. */
+/**
+ * Mamba-2 in transformers' own form: state-space layers alone. What only attention or a feed-forward block has, no
+ * layer has.
+ */
 export function mamba2(c: ConfigFields): ModelOptions {
   c.only("hidden_act", "silu", "another activation in state-space layers");
   const hidden = c.count("hidden_size");

@@ -44,7 +44,8 @@ const mostRounds = 50;
 const grain = 1000;
 
 /**
- * Plays a step until clocks and times agree within a thousandth. Ranks fill hosts in order, and in a host its air, unless placed.
+ * Plays a step until clocks and times agree within a thousandth. Ranks fill hosts in order, and in a host its air,
+ * unless placed.
  * @throws TriremeError "HEAT" where they do not in 50 rounds, or where two ranks have one slot.
  */
 export function heatedStep(options: HeatedStepOptions): HeatedStep {
