@@ -6,6 +6,8 @@ import {
   dragonflyFabric,
   fairRates,
   fatTreeFabric,
+  mostLinks,
+  nextLinks,
   routeFlows,
   routeOf,
   slingshotFabric,
@@ -139,4 +141,29 @@ test("on Frontier's Slingshot a shift by one group gains from detours", () => {
   expect(meanRate(fabric, flows, { kind: "ugal" })).toBeGreaterThan(
     1.2 * meanRate(fabric, flows, { kind: "adaptive" }),
   );
+});
+
+test("more cables between two groups than routers: the way to a gateway is one choice, however many it holds", () => {
+  const fabric = dragonflyFabric({ endpoints: 4, ports: 1, routers: 2, globals: 3, bandwidth: 1 });
+  const { graph } = fabric;
+  const next = nextLinks(fabric);
+  const choices = new Int32Array(2 * graph.cables);
+  for (let node = 0; node < graph.nodes; node++) {
+    for (let to = 0; to < graph.endpoints; to++) {
+      const count = next(node, to, choices);
+      expect(new Set(choices.subarray(0, count)).size).toBe(count);
+      expect(count).toBeLessThanOrEqual(mostLinks(fabric));
+    }
+  }
+  const ends = [0, 1, 2, 3];
+  const flows = { from: ends.flatMap((e) => ends.map(() => e)), to: ends.flatMap(() => ends) };
+  for (const kind of ["ecmp", "adaptive", "valiant", "ugal"] as const) {
+    for (let seed = 0; seed < 64; seed++) {
+      const routes = routeFlows(fabric, flows, { kind, seed });
+      for (let f = 0; f < routes.flows; f++) {
+        const last = routeOf(routes, f).at(-1);
+        if (flows.from[f] !== flows.to[f]) expect(targetOf(graph, last!)).toBe(flows.to[f]);
+      }
+    }
+  }
 });

@@ -136,15 +136,14 @@ export function dragonflyNextLinks(
   for (let q = 0; q < bundle; q++) {
     const near = gateway(shape, group, home, q);
     const hops = (near === at ? 0 : 1) + (gateway(shape, home, group, q) === goal ? 0 : 1);
-    if (hops > least) continue;
+    // Several global cables of one gateway share the way to it: gateways are dealt round.
+    if (hops > least || (near !== at && q >= routers)) continue;
     if (hops < least) count = 0;
     least = hops;
-    const link =
+    links[count++] =
       near === at
         ? globalLink(shape, group, home, q)
         : localLink(firstLocal, group, routers, at, near);
-    // Several global cables of one gateway share the way to it.
-    if (count === 0 || links[count - 1] !== link) links[count++] = link;
   }
   return count;
 }
