@@ -5,7 +5,8 @@
  */
 import { trainsEncoder } from "./encoder.ts";
 import type { Encoder, Model } from "./model.ts";
-import { type Plan, bytesOf } from "./plan.ts";
+import type { Plan } from "./plan.ts";
+import { bytesOf } from "./precision.ts";
 import type { Push } from "./stage-collectives.ts";
 
 /** Appends an encoder's collectives along "tp". */

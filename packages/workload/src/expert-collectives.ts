@@ -8,7 +8,8 @@
 import { expertRows, rankTokens } from "./expert-operators.ts";
 import type { Model } from "./model.ts";
 import type { Pass } from "./operator.ts";
-import { type Plan, bytesOf } from "./plan.ts";
+import type { Plan } from "./plan.ts";
+import { bytesOf } from "./precision.ts";
 import type { LayerCounts, Push } from "./stage-collectives.ts";
 
 /** Tokens that share a scale of each channel on the way back, in FP8 (MegaScale-MoE §5). */

@@ -7,7 +7,8 @@ import type { Experts, Model } from "./model.ts";
 import { frozen } from "./adapter.ts";
 import { fc1Width } from "./parameters.ts";
 import type { OperatorList } from "./operator-list.ts";
-import { type Plan, bytesOf } from "./plan.ts";
+import type { Plan } from "./plan.ts";
+import { bytesOf } from "./precision.ts";
 
 /** Rows of routed tokens on one rank in one microbatch. */
 export interface ExpertRows {

@@ -29,24 +29,17 @@ export {
 export { type ParameterCounts, parameters } from "./parameters.ts";
 export { pipelineSchedules } from "./plan-rules.ts";
 export { type PipelineStage, type Pipelines } from "./pipelines.ts";
+export { type Axis, axes, expertAxes, expertReplicas, microbatches, ranks } from "./axes.ts";
 export {
-  type Axis,
   type PipelineSchedule,
   type Plan,
   type PlanAxis,
   type PlanOptions,
-  axes,
-  bytesOf,
   definePlan,
-  expertAxes,
-  expertReplicas,
-  gradientCollective,
-  microbatches,
-  ranks,
   recomputedLayers,
-  reducedBytes,
   vocabularyBarriers,
 } from "./plan.ts";
+export { bytesOf, gradientCollective, reducedBytes } from "./precision.ts";
 export {
   type Stage,
   type StageParameters,

@@ -103,7 +103,31 @@ function latentProjections(m: Model, list: OperatorList, tokens: number): void {
   list.norm("rmsnorm", rows, keyValueRank);
   list.gemm(tokens, keyValueRank, heads * (nopeDim + valueDim), false, frozen(m));
   adapters(m, list, tokens, ["key-value-up"]);
-  list.headsOfLatents(tokens, heads, m.headDim, nopeDim, valueDim);
+  headsOfLatents(list, tokens, heads, m.headDim, nopeDim, valueDim);
+}
+
+/**
+ * Keys from what each head has of its own and the rotated part that all share, beside values, which lie between
+ * them in the product's result (Megatron-LM, fused_mla_yarn_rope_apply.py); backward takes them apart again. From
+ * elementary operations queries are put together likewise, and values laid apart (multi_latent_attention.py).
+ */
+function headsOfLatents(
+  list: OperatorList,
+  rows: number,
+  heads: number,
+  headDim: number,
+  nopeDim: number,
+  valueDim: number,
+): void {
+  const width = heads * (headDim + valueDim);
+  const bytes = list.element * rows * (heads * (nopeDim + valueDim) + width);
+  if (list.plan.fusedRotary === false) {
+    const work = { flops: 0, bytes: bytes + 2 * list.element * rows * width };
+    list.rowwise("add", "latent-eager", [rows, width], work, work);
+    return;
+  }
+  const work = { flops: 0, bytes };
+  list.rowwise("add", "latent", [rows, width], work, work);
 }
 
 /** Two products with the activation between; `ffn` is the rank's width. */

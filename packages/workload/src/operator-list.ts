@@ -5,7 +5,8 @@
 import type { Bytes, Flops } from "@trireme/core";
 import { type Adapter, type Model, isGated } from "./model.ts";
 import { type Operator, type Pass, operator } from "./operator.ts";
-import { type Plan, bytesOf, vocabularyBarriers } from "./plan.ts";
+import type { Plan } from "./plan.ts";
+import { bytesOf } from "./precision.ts";
 
 /** Work of one pass of a kernel. */
 export interface Work {
@@ -205,15 +206,12 @@ export class OperatorList {
   ): void {
     this.push(kind, form, "forward", shape, forward);
     // Rematerialisation keeps the residual stream and the routing.
-    const kept = this.#recompute === "rematerialise" && (kind === "add" || kind === "routing");
-    if (this.#recompute === "full" || this.#recompute === "operators" || this.#again(kept)) {
+    const kept = kind === "add" || kind === "routing";
+    const again = this.#recompute === "rematerialise" && !kept;
+    if (this.#recompute === "full" || this.#recompute === "operators" || again) {
       this.push(kind, form, "recompute", shape, forward);
     }
     this.push(kind, form, "input-gradient", shape, backward);
-  }
-
-  #again(kept: boolean): boolean {
-    return this.#recompute === "rematerialise" && !kept;
   }
 
   /** Whether attention is computed again. */
@@ -287,96 +285,6 @@ export class OperatorList {
       // The gradients of the two branches are summed; dropout masks one of them.
       { flops: (dropped ? 2 : 1) * n, bytes: (dropped ? 5 : 3) * e * n + mask },
     );
-  }
-
-  /**
-   * Keys from what each head has of its own and the rotated part that all share, beside values, which lie between
-   * them in the product's result (Megatron-LM, fused_mla_yarn_rope_apply.py); backward takes them apart again. From
-   * elementary operations queries are put together likewise, and values laid apart (multi_latent_attention.py).
-   */
-  headsOfLatents(
-    rows: number,
-    heads: number,
-    headDim: number,
-    nopeDim: number,
-    valueDim: number,
-  ): void {
-    const width = heads * (headDim + valueDim);
-    const bytes = this.element * rows * (heads * (nopeDim + valueDim) + width);
-    if (this.plan.fusedRotary === false) {
-      const work = { flops: 0, bytes: bytes + 2 * this.element * rows * width };
-      this.rowwise("add", "latent-eager", [rows, width], work, work);
-      return;
-    }
-    const work = { flops: 0, bytes };
-    this.rowwise("add", "latent", [rows, width], work, work);
-  }
-
-  /** Rows of the table by token; backward adds each token's gradient to its row, unless the table is frozen. */
-  embedding(tokens: number, width: number, vocab: number, frozen: boolean): void {
-    const n = tokens * width;
-    const e = this.element;
-    const shape = [tokens, width, vocab];
-    const gradient = bytesOf(this.plan.gradientPrecision);
-    this.push("embedding", this.plan.precision, "forward", shape, { flops: 0, bytes: 2 * e * n });
-    if (frozen) return;
-    this.push("embedding", this.plan.precision, "weight-gradient", shape, {
-      flops: n,
-      bytes: (e + 2 * gradient) * n,
-    });
-  }
-
-  /**
-   * The gradient of a table's lookup as autograd writes it, all rows with zeros in most, and its sum with the step's.
-   */
-  denseGradient(rows: number, width: number): void {
-    const n = rows * width;
-    const bytes = (2 * this.element + 2 * bytesOf(this.plan.gradientPrecision)) * n;
-    this.push("add", "accumulate", "weight-gradient", [rows, width], { flops: n, bytes });
-  }
-
-  /** Cross entropy over one rank's vocabulary; probabilities are kept in 32 bits for backward. */
-  loss(rows: number, vocab: number): void {
-    const n = rows * vocab;
-    const e = this.element;
-    const { fusedElementwise, fusedLoss = fusedElementwise } = this.plan;
-    // From elementary operations: cast, subtract the maximum, exponentiate, sum, divide, each in 32 bits.
-    // In place each is read and written again: cast (e + 4), maximum 4, difference 8, exponential 8, sum 4,
-    // quotient 8; backward the product with the loss's gradient 8 and a cast 4 + e.
-    const way = fusedLoss ? "" : fusedElementwise ? "-in-place" : "-eager";
-    const [forward, backward] = fusedLoss
-      ? [e + 4, e + 4]
-      : fusedElementwise
-        ? [e + 36, e + 12]
-        : [e + 28, e + 16];
-    // Barriers: probabilities by the rank's own sums are scaled to those of all, in the kernel of the gradient if fused
-    // (8). With one, they are cast for the product with the table beforehand (4 + e; e of it if fused).
-    const barriers = vocabularyBarriers(this.plan);
-    const cast = barriers === 1 ? e + (fusedLoss ? 0 : 4) : 0;
-    const scaled = barriers > 0 && !fusedLoss ? 8 : 0;
-    const split = barriers === 0 ? "" : `-${barriers}`;
-    const form = `${this.plan.precision}${way}${split}`;
-    const shape = [rows, vocab];
-    const pass = barriers === 1 ? "weight-gradient" : "input-gradient";
-    this.push("loss", form, "forward", shape, { flops: 5 * n, bytes: (forward + cast) * n });
-    this.push("loss", form, pass, shape, { flops: 2 * n, bytes: (backward + scaled) * n });
-  }
-
-  /**
-   * AdamW over the rank's share of the parameters: gradient, master weight in 32 bits and two moments
-   * read, the last three written, and the weights in training precision where that is another.
-   * Offloaded, the host updates and the device has none.
-   */
-  optimizer(parameters: number): void {
-    const e = this.element;
-    const { gradientPrecision, momentPrecision = "fp32" } = this.plan;
-    const state = 4 + 2 * bytesOf(momentPrecision);
-    const bytes = bytesOf(gradientPrecision) + 2 * state + (e === 4 ? 0 : e);
-    const form = this.plan.offload === "optimizer" ? "adamw-host" : "adamw";
-    this.push("optimizer", form, "update", [parameters], {
-      flops: 14 * parameters,
-      bytes: bytes * parameters,
-    });
   }
 }
 

@@ -4,9 +4,8 @@
  * Megatron-LM (SC'21, arXiv 2104.04473, sections 2 and 3): the product of the degrees is the number
  * of ranks, and every split divides what it splits.
  */
-import { TriremeError } from "@trireme/core";
 import type { Model } from "./model.ts";
-import { type Pipelines, pipelineOf, withDegrees } from "./pipelines.ts";
+import { type Pipelines, withDegrees } from "./pipelines.ts";
 import { checkPlan, type pipelineSchedules } from "./plan-rules.ts";
 
 /**
@@ -266,78 +265,9 @@ export function definePlan(model: Model, options: PlanOptions): Plan {
   return plan;
 }
 
-/** Ranks the plan runs on: tp × cp × dp × pp, or what the widths of its pipelines' stages sum to. */
-export function ranks(p: Plan): number {
-  if (p.pipelines === undefined) return p.tp * p.cp * p.dp * p.pp;
-  return p.pipelines.flat().reduce((sum, stage) => sum + stage.tp, 0);
-}
-
-/**
- * Microbatches each replica runs in a step; where pipelines differ, one of them.
- * Throws TriremeError "PLAN" where they differ and none is named.
- */
-export function microbatches(p: Plan, pipeline?: number): number {
-  if (p.pipelines !== undefined) pipelineOf(p.pipelines, pipeline);
-  const batch = p.pipelineBatches?.[pipeline ?? 0] ?? p.globalBatch / p.dp;
-  return batch / p.microbatch;
-}
-
-/** A mesh axis: a name and how many ranks lie along it. */
-export interface Axis {
-  readonly name: string;
-  readonly size: number;
-}
-
-/**
- * The mesh axes in the plan's order, the first varying fastest: by default tensor parallelism, which
- * talks most, between neighbours; then context, if it is split at all, and data; pipeline stages furthest apart.
- * Throws TriremeError "PLAN" where pipelines differ: no axes hold them; see `stagedAxes`.
- */
-export function axes(p: Plan): readonly Axis[] {
-  if (p.pipelines !== undefined) pipelineOf(p.pipelines, undefined);
-  return p.order
-    .filter((name) => name !== "cp" || p.cp > 1)
-    .map((name) => ({ name, size: p[name] }));
-}
-
-/**
- * The same ranks as routed experts see them: the tensor, context and data axes laid out anew, in the place of
- * the first of them, as expert-tensor, expert and expert-data parallelism (folding, arXiv 2504.14960 §3).
- * Throws TriremeError "PLAN" when the order puts "pp" between those axes, so that they cannot be folded.
- */
-export function expertAxes(p: Plan): readonly Axis[] {
-  const folded: readonly Axis[] = [
-    { name: "etp", size: p.etp },
-    { name: "ep", size: p.ep },
-    { name: "edp", size: expertReplicas(p) },
-  ];
-  const stages = { name: "pp", size: p.pp };
-  if (p.order[0] === "pp") return [stages, ...folded];
-  if (p.order.at(-1) === "pp" || p.pp === 1) return [...folded, stages];
-  throw new TriremeError(
-    "PLAN",
-    `order ${p.order.join("-")} puts pp ${p.pp} between the axes that experts fold; put it first or last`,
-  );
-}
-
-/** Ranks that hold the same routed experts of a stage: tp × cp × dp / (ep × etp). */
-export function expertReplicas(p: Plan): number {
-  return (p.tp * p.cp * p.dp) / (p.ep * p.etp);
-}
-
 /** Layers of a stage, from its first, that backward computes again. */
 export function recomputedLayers(p: Plan, layers: number): number {
   return p.recompute === "none" ? 0 : Math.min(layers, p.recomputeLayers ?? layers);
-}
-
-/** Bytes of one gradient between replicas. */
-export function reducedBytes(p: Plan): number {
-  return bytesOf(p.reductionPrecision ?? p.gradientPrecision);
-}
-
-/** What sums the gradients of replicas. */
-export function gradientCollective(p: Plan): "all-reduce" | "reduce-scatter" {
-  return p.zero === 0 ? "all-reduce" : (p.gradientExchange ?? "reduce-scatter");
 }
 
 /**
@@ -348,9 +278,4 @@ export function gradientCollective(p: Plan): "all-reduce" | "reduce-scatter" {
 export function vocabularyBarriers(p: Pick<Plan, "vocabulary">): 0 | 1 | 2 {
   if (p.vocabulary === "two-barriers") return 2;
   return p.vocabulary === "one-barrier" ? 1 : 0;
-}
-
-/** Bytes of one element in a precision. */
-export function bytesOf(precision: Plan["precision"]): number {
-  return precision === "fp32" ? 4 : 2;
 }

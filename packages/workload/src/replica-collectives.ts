@@ -4,7 +4,9 @@
  * data- and context-parallel ranks, routed experts' over those that hold the same experts.
  */
 import type { CollectiveOperator, Pass } from "./operator.ts";
-import { type Plan, bytesOf, expertReplicas, gradientCollective, reducedBytes } from "./plan.ts";
+import { expertReplicas } from "./axes.ts";
+import type { Plan } from "./plan.ts";
+import { bytesOf, gradientCollective, reducedBytes } from "./precision.ts";
 import type { StageParameters } from "./stage.ts";
 
 /** The collectives of one rank that holds these parameters. */

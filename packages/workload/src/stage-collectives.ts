@@ -13,7 +13,8 @@ import { type LayerForm, countForms, layerFormAt, layerForms } from "./layer-for
 import type { Model } from "./model.ts";
 import type { CollectiveOperator, Pass } from "./operator.ts";
 import { finalParameters, layerParameters, normParameters } from "./parameters.ts";
-import { type Plan, bytesOf, recomputedLayers } from "./plan.ts";
+import { type Plan, recomputedLayers } from "./plan.ts";
+import { bytesOf } from "./precision.ts";
 import { type Scan, scanWidths } from "./scan-widths.ts";
 import { type Stage, stageParameters, vocabShard } from "./stage.ts";
 

@@ -1,11 +1,14 @@
 /** One microbatch through one stage on one rank: its operators in order of execution, and its collectives. */
 import { encoderOperators } from "./encoder-operators.ts";
+import { embedding, loss, optimizer } from "./end-operators.ts";
 import { type LayerForm, countForms, firstLayerOf, layerFormAt, layerForms } from "./layer-form.ts";
 import { layerOperators } from "./layer-operators.ts";
 import type { Model } from "./model.ts";
 import { OperatorList } from "./operator-list.ts";
 import type { CollectiveOperator, Operator } from "./operator.ts";
-import { type Plan, bytesOf, expertReplicas, recomputedLayers } from "./plan.ts";
+import { expertReplicas } from "./axes.ts";
+import { type Plan, recomputedLayers } from "./plan.ts";
+import { bytesOf } from "./precision.ts";
 import { type Stage, lossVocab, stageParameters, stagePlan, vocabShard } from "./stage.ts";
 import { stageCollectives } from "./stage-collectives.ts";
 import { vocabularyOperators } from "./vocabulary.ts";
@@ -31,7 +34,7 @@ export function stageOperators(m: Model, plan: Plan, s: Stage): StageOperators {
   const frozen = m.adapter !== undefined;
   if (s.embedding) {
     for (const e of m.encoders) list.operators.push(...encoderOperators(m, p, e));
-    if (p.vocabulary === undefined) list.embedding(tokens, m.hidden, vocabShard(m, p), frozen);
+    if (p.vocabulary === undefined) embedding(list, tokens, m.hidden, vocabShard(m, p), frozen);
     if (m.embeddingNorm) list.norm(m.norm, normRows(p, tokens), m.hidden);
     gathered(m, p, { ...nothing, embedding: true }, list);
   }
@@ -89,7 +92,7 @@ function head(m: Model, p: Plan, list: OperatorList, tokens: number): void {
     const form: LayerForm = layerForms(m)[layerFormAt(m, m.layers)]!;
     const rows = normRows(p, tokens);
     list.repeat(m.prediction, "none");
-    list.embedding(tokens, m.hidden, vocabShard(m, p), m.adapter !== undefined);
+    embedding(list, tokens, m.hidden, vocabShard(m, p), m.adapter !== undefined);
     list.norm(m.norm, rows, m.hidden);
     list.norm(m.norm, rows, m.hidden);
     list.gemm(tokens, 2 * m.hidden, m.hidden / p.tp, false);
@@ -108,7 +111,7 @@ function logits(m: Model, p: Plan, list: OperatorList, tokens: number): void {
   if (m.pooler) list.gemm(p.microbatch, m.hidden, m.hidden, true, { quantise: false, frozen });
   if (p.vocabulary !== undefined) return;
   list.gemm(tokens, m.hidden, vocabShard(m, p), m.headBias, { quantise: false, frozen });
-  list.loss(tokens, lossVocab(m, p));
+  loss(list, tokens, lossVocab(m, p));
 }
 
 /** The optimizer over the rank's dense and expert parameters; ZeRO leaves each replica its share of either. */
@@ -119,7 +122,7 @@ function updates(m: Model, p: Plan, s: Stage, list: OperatorList): void {
   const own =
     share(held.trainable - held.trainableExperts, p.dp * p.cp) +
     share(held.trainableExperts, expertReplicas(p));
-  if (own > 0) list.optimizer(own);
+  if (own > 0) optimizer(list, own);
 }
 
 /**

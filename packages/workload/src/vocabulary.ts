@@ -8,9 +8,11 @@
  * every exchange.
  */
 import type { Bytes } from "@trireme/core";
+import { denseGradient, embedding, loss } from "./end-operators.ts";
 import type { Model } from "./model.ts";
 import type { OperatorList } from "./operator-list.ts";
-import { type Plan, bytesOf } from "./plan.ts";
+import type { Plan } from "./plan.ts";
+import { bytesOf } from "./precision.ts";
 import { lossVocab, vocabShard } from "./stage.ts";
 
 /** Appends what one rank does for a microbatch with its part of the vocabulary: lookup, logits and loss. */
@@ -19,10 +21,10 @@ export function vocabularyOperators(m: Model, list: OperatorList, tokens: number
   const frozen = m.adapter !== undefined;
   // Tokens of other parts are looked up as rows of zeros.
   const rows = vocabShard(m, p);
-  list.embedding(tokens, m.hidden, rows, frozen);
-  if (!frozen) list.denseGradient(rows, m.hidden);
+  embedding(list, tokens, m.hidden, rows, frozen);
+  if (!frozen) denseGradient(list, rows, m.hidden);
   list.gemm(tokens, m.hidden, rows, m.headBias, { quantise: false, frozen });
-  list.loss(tokens, lossVocab(m, p));
+  loss(list, tokens, lossVocab(m, p));
 }
 
 /** An exchange of one microbatch among the pipeline ranks. */

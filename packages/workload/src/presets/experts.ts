@@ -1,4 +1,4 @@
-/** Mixtures of experts, and models with encoders. */
+/** Mixtures of experts. */
 import type { ModelOptions } from "../define-model.ts";
 import { card, llama } from "./family.ts";
 
@@ -275,27 +275,5 @@ export const expertShapes: Readonly<Record<string, ModelOptions>> = {
     context: 262_144,
     experts: { count: 128, active: 1, ffn: 8192, sharedFfn: 8192, every: 2 },
     source: card("meta-llama/Llama-4-Maverick-17B-128E"),
-  }),
-  "llava-1.5-7b": llama({
-    layers: 32,
-    hidden: 4096,
-    heads: 32,
-    ffn: 11_008,
-    vocab: 32_064,
-    context: 4096,
-    encoders: [
-      {
-        layers: 24,
-        hidden: 1024,
-        heads: 16,
-        patch: 3 * 14 * 14,
-        tokens: 576,
-        positionRows: 577,
-        embeddingNorm: true,
-        projector: [4096],
-        frozen: true,
-      },
-    ],
-    source: "LLaVA-1.5 (arXiv 2310.03744), Section 3",
   }),
 };

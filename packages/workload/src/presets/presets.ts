@@ -6,11 +6,13 @@ import { expertShapes } from "./experts.ts";
 import { gptShapes } from "./gpt.ts";
 import { hybridShapes } from "./hybrid.ts";
 import { llamaShapes } from "./llama.ts";
+import { multimodalShapes } from "./multimodal.ts";
 
 const shapes: Readonly<Record<string, ModelOptions>> = {
   ...gptShapes,
   ...llamaShapes,
   ...expertShapes,
+  ...multimodalShapes,
   ...hybridShapes,
 };
 
