@@ -1,6 +1,6 @@
 /** Models with encoders of images or sounds. */
 import type { ModelOptions } from "../define-model.ts";
-import { card, llama } from "./family.ts";
+import { llama } from "./family.ts";
 
 /** Shapes by name. */
 export const multimodalShapes: Readonly<Record<string, ModelOptions>> = {
