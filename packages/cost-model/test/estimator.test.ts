@@ -46,9 +46,12 @@ test("what it has seen of more microbatches, or of other layers computed again, 
   });
   // Stages of three layers: the first of some has a window, of others not, and of all two in three or one.
   const again = { pp: 3, stageLayers: [3, 2, 3], recomputeLayers: 1 } as const;
+  // Experts whose only copy is a rank's own are not gathered.
+  const copied = { ep: 2, zero: 3, gatheredCopies: true } as const;
   for (const [m, a, b] of [
     [models[1]!, { pp: 2, schedule: "gpipe" }, { pp: 2, schedule: "gpipe", globalBatch: 64 }],
     [models[1]!, { schedule: "gpipe", dp: 2 }, { schedule: "gpipe", dp: 4 }],
+    [model("mixtral-8x7b"), { ...copied, dp: 2 }, { ...copied, dp: 4 }],
     [uneven, { ...again, recompute: "none" }, { ...again, recompute: "full" }],
     [
       uneven,
