@@ -24,10 +24,3 @@ export class RecentSteps {
     return this.#steps.reduce((best, step) => (gap(step) < gap(best) ? step : best));
   }
 }
-
-/** The middle value, or the mean of the two middle ones; there must be one. */
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const half = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
-}

@@ -40,6 +40,7 @@ export {
 export { type Rng, createRng, hash32 } from "./random.ts";
 export { EventQueue } from "./event-queue.ts";
 export { Heap } from "./heap.ts";
+export { median } from "./median.ts";
 export { nearestDivisor, nearestName } from "./nearest.ts";
 export { TriremeError } from "./error.ts";
 export { missingPeer } from "./missing-peer.ts";

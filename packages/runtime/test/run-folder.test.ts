@@ -128,10 +128,13 @@ it("is locked against a second writer under any of its names, until the first le
   const other = join(root, "link");
   mkdirSync(join(root, "folder"));
   symlinkSync(join(root, "folder"), other);
-  const release = await lockDirectory(join(root, "folder"));
-  expect(release).toBeDefined();
+  const first = await lockDirectory(join(root, "folder"));
+  expect(first).toBeDefined();
   expect(await lockDirectory(other)).toBeUndefined();
-  expect(await lockDirectory(root)).toBeDefined();
-  await release!();
-  expect(await lockDirectory(other)).toBeDefined();
+  const above = await lockDirectory(root);
+  expect(above).toBeDefined();
+  await first!();
+  const second = await lockDirectory(other);
+  expect(second).toBeDefined();
+  await Promise.all([above!(), second!()]);
 });

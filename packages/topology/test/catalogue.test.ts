@@ -184,6 +184,7 @@ test("the links of a pod's chips make the all-reduce bandwidth that Google state
 
 test("a row says of how many boards its idle power is, or that it is an assumption", () => {
   for (const { name, source, idlePower } of accelerators) {
+    // Google states the least that it measured of the first two; cores share the power of their machine.
     if (["tpu-v3", "tpu-v4", "cpu-core"].includes(name)) continue;
     const [, boards, low, high] =
       /idle power: median of (\d+) boards in public [a-z-]+ output, (\d+) to (\d+) W/.exec(

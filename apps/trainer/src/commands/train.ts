@@ -1,6 +1,6 @@
 /** `trireme train`: predicts the step, trains, and holds one against the other. */
 import { join } from "node:path";
-import { TriremeError } from "@trireme/core";
+import { TriremeError, median } from "@trireme/core";
 import { type Loader, type TokenDataset, createLoader } from "@trireme/dataloader";
 import type { ResolvedRun } from "@trireme/run";
 import { type RunEvent, type RunSummary, runLoop } from "@trireme/runtime";
@@ -12,7 +12,7 @@ import type { Parts } from "../composition.ts";
 import { inARow } from "../excerpt.ts";
 import { InputError, RunFailure } from "../input-error.ts";
 import { loadRun } from "../load-run.ts";
-import { median, RecentSteps } from "../recent-steps.ts";
+import { RecentSteps } from "../recent-steps.ts";
 import { priceRun } from "../price-run.ts";
 import { type PredictionError, predictionError } from "../report/prediction-fields.ts";
 import { Progress } from "../report/progress.ts";

@@ -1,10 +1,10 @@
 /** One of two threads that time the messages between them. */
 import { parentPort, workerData } from "node:worker_threads";
 import { createCommunicator } from "@trireme/collectives";
+import { median } from "@trireme/core";
 import type { LinkSeed } from "./link-protocol.ts";
 import type { MeasuredLink } from "./measure-link.ts";
 import { createRankMemory } from "../memory/rank-memory.ts";
-import { median } from "./timed-runs.ts";
 
 const roundTrips = 50;
 const reductions = 12;

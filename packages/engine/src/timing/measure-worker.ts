@@ -1,5 +1,6 @@
 /** A thread that times operators one after another, while others do the same on other cores. */
 import { parentPort, workerData } from "node:worker_threads";
+import { median } from "@trireme/core";
 import type { Operator } from "@trireme/workload";
 import type { Segment } from "../weights/bucket.ts";
 import { HostMemory, HostPlace } from "../weights/host-place.ts";
@@ -12,7 +13,7 @@ import { createRankMemory } from "../memory/rank-memory.ts";
 import { restOf } from "../memory/resting-tensor.ts";
 import { Tape } from "../tape/tape.ts";
 import { type Tensor, view } from "../memory/tensor.ts";
-import { median, timedRuns } from "./timed-runs.ts";
+import { timedRuns } from "./timed-runs.ts";
 
 const now = (): number => performance.now() / 1e3;
 

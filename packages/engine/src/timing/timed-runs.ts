@@ -14,10 +14,3 @@ export function* timedRuns(budget: Seconds, now: () => Seconds): Generator<boole
   yield false;
   for (let run = 0; run < mostRuns && (run < leastRuns || now() < end); run++) yield true;
 }
-
-/** The median; of an even number of values the mean of the two in the middle. */
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const [low, high] = [(sorted.length - 1) >> 1, sorted.length >> 1];
-  return (sorted[low]! + sorted[high]!) / 2;
-}

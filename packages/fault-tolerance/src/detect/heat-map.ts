@@ -2,7 +2,7 @@
  * MegaScale's heat map of machines (section 5.1): each host's time in each segment of a step against
  * the median over hosts, so that the half percent of hosts that are a tenth slower show at a glance.
  */
-import { TriremeError, type Seconds } from "@trireme/core";
+import { TriremeError, type Seconds, median } from "@trireme/core";
 
 export interface HeatMap {
   readonly hosts: number;
@@ -29,9 +29,9 @@ export function heatMap(segments: Readonly<Record<string, ArrayLike<Seconds>>>):
       const wrong = Array.from(times).find((time) => !(time > 0));
       throw new TriremeError("HEAT_MAP", `${name}: a time of ${wrong} s; use times above 0`);
     }
-    const median = (sorted[hosts >> 1]! + sorted[(hosts - 1) >> 1]!) / 2;
+    const usual = median(sorted);
     for (let host = 0; host < hosts; host++) {
-      ratio[host * names.length + s] = times[host]! / median;
+      ratio[host * names.length + s] = times[host]! / usual;
     }
   }
   return { hosts, segments: names, ratio };

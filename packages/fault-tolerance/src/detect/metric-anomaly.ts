@@ -1,6 +1,5 @@
 /** Suspicion from what training itself reports: loss and gradient norm. */
-import { TriremeError } from "@trireme/core";
-import { median } from "./median.ts";
+import { TriremeError, median } from "@trireme/core";
 
 export type Anomaly = "none" | "not-finite" | "spike";
 

@@ -1,6 +1,5 @@
 /** Values far from the rest: median + k · MAD, over values side by side and over a window in time. */
-import { TriremeError } from "@trireme/core";
-import { median as middle } from "./median.ts";
+import { TriremeError, median as middle } from "@trireme/core";
 
 /** Makes the median absolute deviation the standard deviation of normal values. */
 const normal = 1.4826;

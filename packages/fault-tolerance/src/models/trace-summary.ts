@@ -1,5 +1,5 @@
 /** The published summary of a job trace, to hold a synthetic or a partial one against. */
-import { TriremeError, type Seconds } from "@trireme/core";
+import { TriremeError, type Seconds, median } from "@trireme/core";
 import type { AcmeJob } from "./acme-trace.ts";
 
 export interface TraceSummary {
@@ -54,10 +54,8 @@ export function summariseTrace(jobs: Iterable<AcmeJob>): TraceSummary {
 }
 
 function averages(values: readonly number[]): { mean: number; median: number } {
-  const sorted = values.toSorted((a, b) => a - b);
-  const half = sorted.length >> 1;
-  const median = sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
-  return { mean: values.reduce((a, b) => a + b, 0) / values.length, median };
+  const mean = values.reduce((a, b) => a + b, 0) / values.length;
+  return { mean, median: median(values) };
 }
 
 function shares(of: { completed: number; cancelled: number; failed: number }): Shares {
