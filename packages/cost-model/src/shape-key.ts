@@ -24,8 +24,8 @@ const placing: ReadonlySet<string> = new Set<keyof Plan>([
 ]);
 
 /**
- * The key. Beside the fields: whether gradients accumulate, whether anything is sharded over replicas, or experts over theirs, and into how many
- * parts a vocabulary is split.
+ * The key. Beside the fields: whether gradients accumulate, whether anything is sharded over replicas, or experts over
+ * theirs, and into how many parts a vocabulary is split.
  */
 export function shapeKey(p: Plan): string {
   const parts = p.vocabulary === undefined ? "" : ` ${p.pp}`;
