@@ -3,6 +3,7 @@ import { type KernelChoice } from "@trireme/run";
 import { stageOperators, stages } from "@trireme/workload";
 import { expect, test } from "vitest";
 import { fusedKernels } from "../src/kernels/fused-kernels.ts";
+import { openBlas } from "../src/kernels/open-blas.ts";
 import { createKernels, kernelMemoryDescriptor } from "../src/kernels/kernels.ts";
 import { smallRun, trainSteps, withRuntime } from "./small-run.ts";
 
@@ -44,4 +45,9 @@ test.skipIf(!found.ok)("operators are timed by the kernels of their run", async 
   const options = { budget: 0.1, cores: 1, kernels: "fused" } as const;
   const times = await measureOperators(operators, options);
   expect(times.size).toBe(new Set(operators.map(({ key }) => key)).size);
+  const native = measureOperators(operators, { ...options, kernels: "native" });
+  const blas = openBlas(memory);
+  // Where there is no OpenBLAS its run is refused, and is not timed by other kernels.
+  if (blas.ok) expect((await native).size).toBe(times.size);
+  else await expect(native).rejects.toThrow(blas.error.message);
 });
