@@ -1,4 +1,5 @@
 /** The schema of a run file's model section. */
+import { adapterTargets } from "@trireme/workload";
 import { z } from "zod";
 import type { ModelSection } from "./description.ts";
 
@@ -67,23 +68,7 @@ const adapter = z
   .strictObject({
     rank: count("inner width of the two matrices"),
     targets: z
-      .array(
-        z.enum([
-          "query",
-          "key",
-          "value",
-          "qkv",
-          "output",
-          "gate",
-          "up",
-          "gate-up",
-          "down",
-          "query-down",
-          "query-up",
-          "key-value-down",
-          "key-value-up",
-        ]),
-      )
+      .array(z.enum(adapterTargets))
       .optional()
       .describe(
         "matrices that are adapted, qkv and gate-up side by side as one; default query and value",

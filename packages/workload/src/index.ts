@@ -8,6 +8,7 @@ export {
   type Mamba,
   type Model,
   type Window,
+  adapterTargets,
   isGated,
 } from "./model.ts";
 export { type AdaptedMatrix, adaptedMatrices } from "./adapter.ts";

@@ -8,6 +8,7 @@ import {
   type Experts,
   type LatentAttention,
   type Model,
+  adapterTargets,
   isGated,
 } from "./model.ts";
 
@@ -153,22 +154,6 @@ function checkExperts(e: Experts, layers: number): void {
   }
 }
 
-const targets: readonly AdapterTarget[] = [
-  "query",
-  "key",
-  "value",
-  "qkv",
-  "output",
-  "gate",
-  "up",
-  "gate-up",
-  "down",
-  "query-down",
-  "query-up",
-  "key-value-down",
-  "key-value-up",
-];
-
 /** Adapters of several matrices at once, and those of each that they stand for. */
 const fused = { qkv: ["query", "key", "value"], "gate-up": ["gate", "up"] } as const;
 
@@ -178,14 +163,15 @@ function checkAdapter(m: Model, a: Adapter): void {
   if (!(a.dropout >= 0 && a.dropout < 1)) {
     fail(`adapter.dropout ${a.dropout} must be at least 0 and below 1; LoRA's is 0 to 0.1`);
   }
-  if (a.targets.length === 0) fail(`adapter.targets is empty; name some of ${targets.join(", ")}`);
+  if (a.targets.length === 0)
+    fail(`adapter.targets is empty; name some of ${adapterTargets.join(", ")}`);
   if (new Set(a.targets).size < a.targets.length) {
     fail(`adapter.targets ${a.targets.join(", ")} names one twice`);
   }
   const known = matrices(m).map(({ target }) => target);
   for (const t of a.targets) {
-    if (!targets.includes(t)) {
-      fail(`adapter.targets: "${t}" is not one of ${targets.join(", ")}`);
+    if (!adapterTargets.includes(t)) {
+      fail(`adapter.targets: "${t}" is not one of ${adapterTargets.join(", ")}`);
     }
     if (!known.includes(t)) absent(m, t, known);
   }

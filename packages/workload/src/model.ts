@@ -176,20 +176,24 @@ export interface Experts {
  * Matrices that an adapter may be added to. "qkv" and "gate-up" are one adapter for matrices side by side (Megatron-LM's
  * linear_qkv and linear_fc1), and take the place of one for each; "query-down" to "key-value-up" are latent attention's.
  */
-export type AdapterTarget =
-  | "query"
-  | "key"
-  | "value"
-  | "qkv"
-  | "output"
-  | "gate"
-  | "up"
-  | "gate-up"
-  | "down"
-  | "query-down"
-  | "query-up"
-  | "key-value-down"
-  | "key-value-up";
+export const adapterTargets = [
+  "query",
+  "key",
+  "value",
+  "qkv",
+  "output",
+  "gate",
+  "up",
+  "gate-up",
+  "down",
+  "query-down",
+  "query-up",
+  "key-value-down",
+  "key-value-up",
+] as const;
+
+/** One of `adapterTargets`. */
+export type AdapterTarget = (typeof adapterTargets)[number];
 
 /** Low-rank adapters: W x + B A x with A [rank, in] and B [out, rank] trained, all else frozen. */
 export interface Adapter {
